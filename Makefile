@@ -1,0 +1,31 @@
+# Two commands, each alone on a fresh machine with Python 3.10 or 3.11: `make run` and `make test`.
+
+# The first of these that runs and has the right version; recbole's ray has no wheel for Python 3.12 and later.
+PYTHON ?= $(shell for name in python3.11 python3.10 python3; do \
+	$$name -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' 2>/dev/null && echo $$name && break; done)
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+
+.PHONY: run test lint bench clean
+
+run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
+	$(VENV)/bin/python run_leaprec.py
+
+test: $(INSTALLED) lint  ## the whole suite
+	$(VENV)/bin/python -m pytest
+
+lint: $(INSTALLED)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+bench: $(INSTALLED)  ## what the README says about speed
+	$(VENV)/bin/python benchmarks/train.py
+
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.10 or 3.11 is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache

@@ -1,0 +1,62 @@
+"""Checkpoints: tensors and plain values only, so that loading one runs no code from it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from recbole_leaprec.data import SequenceDataset
+
+FORMAT = "recbole-leaprec checkpoint 1"
+
+
+def fingerprint(dataset: SequenceDataset) -> dict[str, Any]:
+    """What a model is tied to: how many users, items and categories, and which items by which id."""
+    tokens = "\n".join(map(str, dataset.field2id_token[dataset.iid_field]))
+    return {
+        "users": dataset.user_num - 1,
+        "items": dataset.item_num - 1,
+        "categories": dataset.categories.n_categories,
+        "interactions": len(dataset.sequences.items),
+        "item ids": hashlib.sha256(tokens.encode()).hexdigest()[:16],
+    }
+
+
+def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
+    """Write all of it or nothing."""
+    scratch = path.with_name(path.name + ".part")
+    torch.save({"format": FORMAT, **content}, scratch)
+    os.replace(scratch, path)
+
+
+def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Read a checkpoint of ours; ValueError if there is none at `path`, or if it is something else."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a checkpoint of this plugin (it is damaged, or holds more than tensors and plain values, as "
+            f"RecBole's own checkpoints do): {str(error).splitlines()[0]}"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a checkpoint of this plugin: it lacks the mark {FORMAT!r}")
+    return content
+
+
+def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Path) -> None:
+    """ValueError if the dataset is not the one that the checkpoint was trained on."""
+    now, then = fingerprint(dataset), content["dataset"]
+    changed = [f"{key} {then.get(key)} then, {now[key]} now" for key in now if now[key] != then.get(key)]
+    if changed:
+        raise ValueError(
+            f"{path} was trained on another state of dataset {dataset.dataset_name!r}: {'; '.join(changed)}. "
+            f"Check data_path and the filters, or train again"
+        )

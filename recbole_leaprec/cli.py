@@ -1,0 +1,162 @@
+"""The command line: `leaprec <command> --key=value`, in RecBole's style."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from recbole_leaprec.suggest import did_you_mean, unknown_name
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; the bare form is `train`. Returns the exit code: 2 after a bad argument, with one line on why."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    name = argv.pop(0) if argv and not argv[0].startswith("-") else "train"
+    try:
+        if name not in COMMANDS:
+            raise ValueError(unknown_name("command", name, COMMANDS))
+        if "--help" in argv or "-h" in argv:
+            print(help_text(name))
+            return 0
+        arguments = parse(argv)
+        debug = str(arguments.get("state", "")).lower() == "debug"
+    except ValueError as error:
+        return _fail(error)
+    try:
+        COMMANDS[name](arguments)
+    except ValueError as error:
+        if debug:
+            raise
+        return _fail(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _fail(error: ValueError) -> int:
+    print(f"leaprec: error: {error}", file=sys.stderr)
+    return 2
+
+
+def parse(argv: list[str]) -> dict[str, Any]:
+    """`--key=value` and `--key value`, values read as yaml; RecBole's None, and -m and -d, are known too.
+
+    Example:
+        >>> parse(["--topk=[5,10]", "--learning_rate=1e-3", "-m", "SASRecCD", "--rerank_candidates=None"])
+        {'topk': [5, 10], 'learning_rate': 0.001, 'model': 'SASRecCD', 'rerank_candidates': None}
+    """
+    arguments: dict[str, Any] = {}
+    rest = iter(argv)
+    for word in rest:
+        key, equals, value = word.partition("=")
+        key = {"-m": "--model", "-d": "--dataset"}.get(key, key)
+        if not key.startswith("--") or not key[2:]:
+            raise ValueError(f"cannot read {word!r}: write --key=value")
+        if not equals:
+            value = next(rest, None)
+            if value is None or value.startswith("--"):
+                raise ValueError(f"{key} has no value: write {key}=value")
+        name = key[2:]
+        if name in arguments:
+            raise ValueError(f"{key} is given twice")
+        arguments[name] = _value(key, value)
+    return arguments
+
+
+def _value(key: str, text: str) -> Any:
+    if text == "None":
+        return None
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{key}: cannot read {text!r}: {str(error).splitlines()[0]}") from error
+    if isinstance(value, str):  # yaml wants 1.0e-3, everybody writes 1e-3
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def train(arguments: dict[str, Any]) -> None:
+    """Train a model, rerank its test lists, and leave a run folder."""
+    from recbole_leaprec.quick_start import run_leaprec
+
+    files = str(arguments.pop("config_files", None) or "").split()
+    from_file = {"model", "dataset"} - set(arguments) if files else set()
+    names = {key: arguments.pop(key, None if key in from_file else default)
+             for key, default in (("model", "SASRecCD"), ("dataset", "ml-100k"))}  # fmt: skip
+    _show(run_leaprec(**names, config_file_list=files, config_dict=arguments))
+
+
+def evaluate(arguments: dict[str, Any]) -> None:
+    """Rerank and measure the test lists of a trained model again."""
+    from recbole_leaprec.quick_start import evaluate as run_evaluate
+
+    checkpoint = arguments.pop("checkpoint", None)
+    if not isinstance(checkpoint, str):
+        raise ValueError(f"--checkpoint=PATH is needed, the model.pth of a run{_near_checkpoint(arguments)}")
+    _show(run_evaluate(checkpoint, arguments))
+
+
+def _near_checkpoint(arguments: dict[str, Any]) -> str:
+    near = [key for key in arguments if did_you_mean(key, ["checkpoint"]) != "."]
+    return f"; you wrote --{near[0]}" if near else ""
+
+
+def _show(result: dict[str, Any]) -> None:
+    from recbole_leaprec.table import result_table
+
+    print(f"\n{result['model']} on {result['dataset']}, test\n{result_table(result)}\n\neverything is in {result['folder']}")
+
+
+COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {"train": train, "evaluate": evaluate}
+
+_USAGE = {
+    "train": """
+        usage: leaprec [train] [--model=SASRecCD] [--dataset=ml-100k] [--config_files="A.yaml B.yaml"] [--key=value ...]
+
+        {summary}
+        Without arguments: SASRecCD on ml-100k, which comes with RecBole and needs no download.
+
+          leaprec --model=SASRecCD --dataset=ml-1m
+          leaprec --dataset=my-data --data_path=dataset --category_field=genre
+          leaprec --reranker=leaprec --rerank_lambda=0.5 --epochs=20
+
+        models: {models}
+        commands: {commands}; `leaprec <command> --help` says more""",
+    "evaluate": """
+        usage: leaprec evaluate --checkpoint=output/.../model.pth [--key=value ...]
+
+        {summary}
+
+          leaprec evaluate --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --rerank_lambda=0.5
+          leaprec evaluate --checkpoint=... --reranker=none --topk=[5,10,20]
+
+        can be changed: {evaluation_keys}""",
+}
+
+
+def help_text(command: str) -> str:
+    """What `--help` prints."""
+    from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES
+    from recbole_leaprec.model import known_models
+    from recbole_leaprec.quick_start import EVALUATION_KEYS
+
+    defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
+    own = [name for name, model in known_models().items() if model.__module__.startswith("recbole_leaprec")]
+    lines = textwrap.dedent(_USAGE[command]).strip().format(
+        summary=COMMANDS[command].__doc__, models=f"{', '.join(own)}; and RecBole's sequential models as they are",
+        commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
+    ).splitlines()  # fmt: skip
+    lines += ["", "keys of the plugin (every key of RecBole works too):"]
+    for name, key in PLUGIN_KEYS.items():
+        if command == "train" or name in EVALUATION_KEYS:
+            default = "None" if defaults[name] is None else defaults[name]
+            lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} (default {default})")
+    return "\n".join(lines)

@@ -1,0 +1,195 @@
+"""What RecBole 1.2.1 needs to run on current packages, each piece a subclass with the reason beside it.
+
+Everything that can go when RecBole catches up is here, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.error import URLError
+
+import numpy as np
+import pandas as pd
+import recbole.model.sequential_recommender  # noqa: F401  (so that the next statement is not undone later)
+import recbole.trainer.trainer as recbole_trainer
+import torch
+from recbole.config import Config
+from recbole.data.dataset import Dataset, SequentialDataset
+from recbole.evaluator import Collector
+from recbole.trainer import Trainer
+from recbole.utils import FeatureType
+from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
+from torch.utils.tensorboard import SummaryWriter
+
+# RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
+torch.autograd.set_detect_anomaly(False)
+
+
+class CompatConfig(Config):
+    """RecBole's config on numpy 2, and without a look at the command line of whatever program is running."""
+
+    def compatibility_settings(self):
+        # RecBole's metrics read np.float at run time, and its own way of providing it reads np.float_, gone in numpy 2.
+        for name, kind in {"bool": np.bool_, "int": np.int64, "float": np.float64, "long": np.int64, "str": np.str_}.items():
+            setattr(np, name, kind)
+
+    def _load_cmd_line(self):
+        # RecBole parses sys.argv inside Config, which is wrong in a library call, a test or a Ray worker.
+        return {}
+
+    def _load_variable_config_dict(self, config_dict):
+        # RecBole runs eval() on every string. Values that come from Python have their types already.
+        return dict(config_dict or {})
+
+
+class CompatDataset(SequentialDataset):
+    """RecBole's sequential dataset on pandas 3, with ties of time in file order."""
+
+    def _load_feat(self, filepath, source):
+        # RecBole fills missing sequences by a chained fillna(inplace=True), which pandas 3 ignores, and reads with the
+        # Python engine, which takes eight times as long.
+        load, unload = self._get_load_and_unload_col(source)
+        separator, encoding = self.config["field_separator"], self.config["encoding"]
+        with open(filepath, encoding=encoding) as file:
+            header = file.readline().rstrip("\r\n").split(separator)
+        types = {}
+        for column in header:
+            field, colon, kind = column.partition(":")
+            if not colon or kind not in {t.value for t in FeatureType}:
+                raise ValueError(
+                    f"{filepath}: column {column!r} of the header is not <field>:<type>, "
+                    f"with a type of {', '.join(t.value for t in FeatureType)}"
+                )
+            if (load is None or field in load) and (unload is None or field not in unload):
+                types[column] = (field, FeatureType(kind))
+        if not types:
+            return None
+        frame = pd.read_csv(
+            filepath,
+            delimiter=separator,
+            usecols=list(types),
+            dtype={column: np.float64 if kind == FeatureType.FLOAT else str for column, (_, kind) in types.items()},
+            encoding=encoding,
+        )
+        frame = frame.rename(columns={column: field for column, (field, _) in types.items()})
+        for field, kind in types.values():
+            self.field2source[field], self.field2type[field], self.field2seqlen[field] = source, kind, 1
+            if kind in (FeatureType.FLOAT, FeatureType.FLOAT_SEQ):
+                self.field2bucketnum[field] = 2
+            if kind in (FeatureType.TOKEN_SEQ, FeatureType.FLOAT_SEQ):
+                frame[field] = self._split_sequences(frame[field], kind)
+                longest = max(map(len, frame[field]), default=0)
+                self.field2seqlen[field] = min((self.config["seq_len"] or {}).get(field, longest), longest)
+        return frame
+
+    def _split_sequences(self, column, kind):
+        dtype = np.float64 if kind == FeatureType.FLOAT_SEQ else object
+        separator, longest = self.config["seq_separator"], (self.config["seq_len"] or {}).get(column.name)
+        rows = [[part for part in text.split(separator) if part][:longest] for text in column.fillna("")]
+        return pd.Series([np.array(row, dtype=dtype) for row in rows], index=column.index, dtype=object)
+
+    def _remap(self, remap_list):
+        # RecBole counts sequences with Series.agg(len), which pandas 3 answers with the length of the Series.
+        if not remap_list:
+            return
+        columns = [
+            np.concatenate([*feat[field], []]) if kind == FeatureType.TOKEN_SEQ else feat[field].to_numpy(dtype=object)
+            for feat, field, kind in remap_list
+        ]
+        ids, tokens = pd.factorize(np.concatenate(columns).astype(object))
+        tokens = np.array(["[PAD]", *tokens])
+        token_id = {token: i for i, token in enumerate(tokens)}
+        parts = np.split(ids + 1, np.cumsum([len(column) for column in columns])[:-1])
+        for (feat, field, kind), part in zip(remap_list, parts, strict=True):
+            self.field2id_token.setdefault(field, tokens)
+            self.field2token_id.setdefault(field, token_id)
+            if kind == FeatureType.TOKEN_SEQ:
+                lengths = [len(row) for row in feat[field]]
+                feat[field] = pd.Series(np.split(part, np.cumsum(lengths)[:-1]), index=feat.index, dtype=object)
+            else:
+                feat[field] = part
+
+    def _fill_nan(self):
+        # Chained fillna(inplace=True) again: pandas 3 would leave NaN ids, which become -9223372036854775808.
+        for feat_name in self.feat_name_list:
+            feat = getattr(self, feat_name)
+            for field in feat:
+                kind = self.field2type[field]
+                if kind == FeatureType.TOKEN:
+                    feat[field] = feat[field].fillna(0).astype(np.int64)
+                elif kind == FeatureType.FLOAT:
+                    feat[field] = feat[field].fillna(feat[field].mean())
+                else:
+                    empty = np.array([], dtype=np.int64 if kind == FeatureType.TOKEN_SEQ else np.float64)
+                    rows = [empty if isinstance(row, float) else row for row in feat[field]]
+                    feat[field] = pd.Series(rows, index=feat.index, dtype=object)
+
+    def _remove_duplication(self):
+        # RecBole sorts by time with an unstable sort before it drops duplicates: ties would lose the file's order.
+        keep = self.config["rm_dup_inter"]
+        if keep is not None:
+            ordered = self.inter_feat.sort_values(self.time_field, kind="stable")
+            self.inter_feat = ordered.drop_duplicates([self.uid_field, self.iid_field], keep=keep)
+
+    def _change_feat_format(self):
+        # Past SequentialDataset, which would copy one padded row a prefix.
+        Dataset._change_feat_format(self)
+
+    def _download(self):
+        # RecBole waits at a torch.distributed barrier after the download, also where nothing is distributed. And a
+        # download that stops half-way must not leave a folder that the next run takes for the dataset.
+        url, target = self._get_download_url("url"), Path(self.dataset_path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            try:
+                if not decide_download(url):
+                    raise SystemExit(f"{self.dataset_name} was not downloaded")
+                archive = Path(download_url(url, scratch))
+            except (URLError, RuntimeError, TimeoutError) as error:
+                raise ValueError(
+                    f"dataset {self.dataset_name!r} is not in {target.parent} and could not be downloaded from {url}: "
+                    f"{error}. Put {self.dataset_name}.inter and {self.dataset_name}.item into {target}, "
+                    f"or say where they are with --data_path"
+                ) from error
+            extract_zip(str(archive), scratch)
+            archive.unlink()
+            rename_atomic_files(scratch, archive.stem, self.dataset_name)
+            shutil.copytree(scratch, target)
+
+
+class CompatCollector(Collector):
+    """RecBole's collector, for the metrics that need counts."""
+
+    def get_data_struct(self):
+        # RecBole calls .cpu() on counts and Counters too: GiniIndex, ItemCoverage and their like crash.
+        struct = self.data_struct
+        for key, value in struct._data_dict.items():
+            if isinstance(value, torch.Tensor):
+                struct[key] = value.cpu()
+        finished = type(struct)()
+        finished._data_dict.update(struct._data_dict)
+        for key in [key for key in struct._data_dict if key.startswith("rec.") or key == "data.label"]:
+            del struct[key]
+        return finished
+
+
+class CompatTrainer(Trainer):
+    """RecBole's trainer with its TensorBoard files in the run's folder."""
+
+    def __init__(self, config, model):
+        with _tensorboard_in(Path(config["output_dir"]) / "tensorboard"):
+            super().__init__(config, model)
+
+
+@contextlib.contextmanager
+def _tensorboard_in(folder: Path):
+    """RecBole's trainer opens its writer in ./log_tensorboard, under the name of the log file: one for all our runs."""
+    original = recbole_trainer.get_tensorboard
+    recbole_trainer.get_tensorboard = lambda logger: SummaryWriter(str(folder))
+    try:
+        yield
+    finally:
+        recbole_trainer.get_tensorboard = original

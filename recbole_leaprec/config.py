@@ -1,0 +1,220 @@
+"""The configuration: RecBole's, with the plugin's properties below the user's files and command line, and checked."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import recbole
+import yaml
+from recbole.evaluator import metric_types
+from recbole.utils import argument_list
+
+from recbole_leaprec.compat import CompatConfig
+from recbole_leaprec.evaluator import register_metrics
+from recbole_leaprec.model import get_model
+from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+from recbole_leaprec.rerank import RERANKERS, get_reranker
+from recbole_leaprec.suggest import did_you_mean, unknown_name
+
+_PACKAGE = Path(__file__).resolve().parent
+# Inside the package in a wheel, beside it in a checkout.
+PROPERTIES = next(folder for folder in (_PACKAGE / "properties", _PACKAGE.parent / "properties") if folder.is_dir())
+_RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
+
+register_metrics()
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of the plugin: what it means, which values it takes, and how to say so."""
+
+    meaning: str
+    allowed: str
+    valid: Callable[[Any], bool]
+
+
+def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and valid(value)
+
+    return check
+
+
+def _text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _positive_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+PLUGIN_KEYS = {
+    "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
+    "alpha": Key("decay of the sequential preference a step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
+    "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
+    "gamma": Key("weight of L_CD-BPR in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "bpr_weight": Key("weight of L_BPR in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
+    "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
+    "rerank_candidates": Key(
+        "rerank the n most relevant items only", "a whole number of at least K, or None for all items",
+        lambda x: x is None or _positive_int(x),
+    ),
+    "mask_history": Key("keep items of the history out of the lists", "True or False", lambda x: isinstance(x, bool)),
+    "train_positions": Key(
+        "all positions of a sequence in one pass, or RecBole's one row a prefix", "all, last, or None for the model's own",
+        lambda x: x in ("all", "last", None),
+    ),
+    "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
+}  # fmt: skip
+
+# Keys that RecBole reads and that are in none of its lists and yaml files.
+_OTHER_RECBOLE_KEYS = {
+    "model", "dataset", "config_files", "encoding", "metric_decimal_place", "numerical_features", "benchmark_filename",
+    "additional_feat_suffix", "unused_col", "reg_weight", "embedding_size",
+}  # fmt: skip
+
+
+@cache
+def known_keys() -> frozenset[str]:
+    """Every key that RecBole or the plugin reads."""
+    known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
+    for name in ("general", "training", "evaluation", "dataset"):
+        known.update(getattr(argument_list, f"{name}_arguments"))
+    for folder in (_RECBOLE_PROPERTIES, PROPERTIES):
+        for file in folder.rglob("*.yaml"):
+            if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
+                known.update(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    return frozenset(known)
+
+
+class LeapRecConfig(CompatConfig):
+    """RecBole's Config with the plugin's properties and models.
+
+    Later ones win: RecBole's overall, model and dataset yaml; the plugin's; `config_file_list`; `config_dict`.
+    `<Model>CD` starts from RecBole's yaml of `<Model>`, and plain `<Model>` gets the plugin's yaml of `<Model>CD`, so that
+    a calibrated model and its base have the same sizes.
+
+    Raises:
+        ValueError: an unknown key, model, reranker or metric; a value out of range; a file that does not exist or is not
+            yaml. The message names the key, the value and what is allowed.
+    """
+
+    def _load_config_files(self, file_list):
+        loaded = {}
+        for file in file_list or []:
+            if not Path(file).is_file():
+                raise ValueError(f"config file {file} does not exist (config_files)")
+            try:
+                content = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=self.yaml_loader)
+            except yaml.YAMLError as error:
+                raise ValueError(f"config file {file} is not yaml: {error}") from error
+            if not isinstance(content, dict):
+                raise ValueError(f"config file {file} must hold `key: value` lines")
+            loaded.update(content)
+        return loaded
+
+    def _get_model_and_dataset(self, model, dataset):
+        model = model or self.external_config_dict.get("model")
+        dataset = dataset or self.external_config_dict.get("dataset")
+        for key, value in (("model", model), ("dataset", dataset)):
+            if not isinstance(value, str):
+                raise ValueError(f"{key} must be a name, got {value!r}")
+        return model, get_model(model), dataset
+
+    def _load_internal_config_dict(self, model, model_class, dataset):
+        base = model.removesuffix("CD")
+        super()._load_internal_config_dict(base, model_class, dataset)
+        own = [f"model/{model}.yaml", f"model/{base}CD.yaml"]
+        own_model = next((name for name in own if (PROPERTIES / name).is_file()), None)
+        for name in ("overall.yaml", own_model, f"dataset/{dataset}.yaml"):
+            if name and (PROPERTIES / name).is_file():
+                self._update_internal_config_dict(PROPERTIES / name)
+
+    def _get_final_config_dict(self):
+        final = super()._get_final_config_dict()
+        self._check_keys()
+        self._check_values(final)
+        if final["train_positions"] is None:
+            final["train_positions"] = getattr(self.model_class, "train_positions", "last")
+        self._check_training(final)
+        self._plain = {key: copy.deepcopy(value) for key, value in final.items() if key != "MODEL_TYPE"}
+        self._plain.update(model=self.model, dataset=self.dataset)
+        self._complete_load_col(final)
+        return final
+
+    def plain(self) -> dict[str, Any]:
+        """Everything needed to make this config again, as plain values; without the run's folder."""
+        return {key: value for key, value in sorted(self._plain.items()) if key != "output_dir"}
+
+    def _check_keys(self) -> None:
+        for key in self.external_config_dict:
+            if key not in known_keys() and not key.startswith("alias_of_"):
+                raise ValueError(
+                    f"unknown key {key!r}{did_you_mean(key, known_keys())} RecBole and this plugin do not read it"
+                )
+
+    def _check_values(self, final: dict[str, Any]) -> None:
+        for name, key in PLUGIN_KEYS.items():
+            if not key.valid(final[name]):
+                raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {final[name]!r}")
+        get_reranker(final["reranker"])
+        topk = final["topk"] if isinstance(final["topk"], list) else [final["topk"]]
+        if not topk or not all(_positive_int(k) for k in topk):
+            raise ValueError(f"topk (list lengths K) must be whole numbers, 1 or more, got {final['topk']!r}")
+        if (candidates := final["rerank_candidates"]) is not None and candidates < max(topk):
+            raise ValueError(f"rerank_candidates must be at least the largest K, {max(topk)} (topk), got {candidates}")
+        metrics = final["metrics"] if isinstance(final["metrics"], list) else [final["metrics"]]
+        for metric in metrics:
+            if str(metric).lower() not in metric_types:
+                raise ValueError(unknown_name("metric", metric, metric_types))
+        metric, _, k = final["valid_metric"].partition("@")
+        if metric.lower() not in [str(name).lower() for name in metrics] or (k and k not in map(str, topk)):
+            raise ValueError(f"valid_metric {final['valid_metric']!r} must be one of metrics {metrics} @ one of topk {topk}")
+        split, mode = final["eval_args"].get("split"), final["eval_args"].get("mode", "full")
+        if split != {"LS": "valid_and_test"} or mode not in ("full", {"valid": "full", "test": "full"}):
+            raise ValueError(
+                f"eval_args must have split {{LS: valid_and_test}} and mode full: the plugin evaluates by leave-one-out and "
+                f"full ranking; got split {split!r} and mode {mode!r}"
+            )
+
+    def _check_training(self, final: dict[str, Any]) -> None:
+        disentangled = issubclass(self.model_class, CalibrationDisentangledMixin)
+        if disentangled and final["gamma"] == final["bpr_weight"] == 0:
+            raise ValueError("gamma and bpr_weight are both 0: there is no loss left to train with")
+        if disentangled and final["loss_type"] != "BPR":
+            raise ValueError(f"loss_type of {self.model} must be BPR, got {final['loss_type']!r}")
+        if final["train_positions"] == "all":
+            if not disentangled:
+                raise ValueError(f"train_positions: all needs a CD model, and {self.model} is not one; use last")
+            negatives = final["train_neg_sample_args"] or {}
+            if negatives.get("distribution") != "uniform" or negatives.get("sample_num") != 1 or negatives.get("dynamic"):
+                raise ValueError(
+                    f"train_positions: all draws one uniform negative a position; train_neg_sample_args must say so, got {negatives}"
+                )
+            if final["transform"] is not None:
+                raise ValueError(f"transform works with train_positions: last only, got {final['transform']!r}")
+        if "local_rank" in final:
+            raise ValueError("the plugin trains in one process; local_rank is not supported")
+
+    def _complete_load_col(self, final: dict[str, Any]) -> None:
+        """Load what the plugin reads, whatever else load_col asks for. No load_col at all loads every column."""
+        if final["load_col"] is None:
+            return
+        filtered = list(final["val_interval"] or {})
+        needed = {
+            "inter": [final["USER_ID_FIELD"], final["ITEM_ID_FIELD"], final["TIME_FIELD"], *filtered],
+            "item": [final["ITEM_ID_FIELD"], final["category_field"], *filtered],
+        }
+        load_col = dict(final["load_col"])
+        for source, fields in needed.items():
+            asked = load_col.get(source) or []
+            if asked != "*":
+                load_col[source] = list(dict.fromkeys([*asked, *filter(None, fields)]))
+        final["load_col"] = load_col

@@ -1,0 +1,30 @@
+"""From atomic files to batches."""
+
+from __future__ import annotations
+
+from recbole.data.dataloader import TrainDataLoader
+from recbole.sampler import RepeatableSampler
+
+from recbole_leaprec.data.dataloader import AllPositionsDataLoader, HistoryEvalDataLoader
+from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
+
+__all__ = ["HISTORY_END", "SequenceDataset", "create_dataset", "data_preparation"]
+
+
+def create_dataset(config) -> SequenceDataset:
+    """Load and filter the dataset that `config` names."""
+    return SequenceDataset(config)
+
+
+def data_preparation(config, dataset: SequenceDataset):
+    """Split by leave-one-out; training, validation and test loaders."""
+    train, valid, test = dataset.build()
+    if config["train_positions"] == "all":
+        train_data = AllPositionsDataLoader(config, train, shuffle=config["shuffle"])
+    else:
+        negatives = config["train_neg_sample_args"]
+        sampler = None
+        if negatives["distribution"] != "none":
+            sampler = RepeatableSampler("train", dataset, negatives["distribution"], negatives["alpha"]).set_phase("train")
+        train_data = TrainDataLoader(config, train, sampler, shuffle=config["shuffle"])
+    return train_data, HistoryEvalDataLoader(config, valid, None), HistoryEvalDataLoader(config, test, None)

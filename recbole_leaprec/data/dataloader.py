@@ -1,0 +1,89 @@
+"""Batches: all positions of a sequence at once for training, whole histories to mask for evaluation."""
+
+from __future__ import annotations
+
+import torch
+from recbole.data.dataloader import FullSortEvalDataLoader
+from recbole.data.dataloader.abstract_dataloader import AbstractDataLoader
+from recbole.data.interaction import Interaction
+
+from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
+from recbole_leaprec.data.sequences import NegativeSampler, Windows
+
+BATCHES_A_POOL = 32
+"""Windows are sorted by length inside random pools of this many batches, so that short ones do not pay for padding."""
+
+
+class AllPositionsDataLoader(AbstractDataLoader):
+    """Training batches of `train_batch_size` windows, in which every position has a target and a negative.
+
+    Fields of a batch, L being its longest window: `user_id [B]`; `item_id_list [B, L]`, the inputs, and
+    `item_length [B]`; `item_id [B, L]`, the targets, 0 where there is none; `neg_item_id [B, L]`, drawn fresh each epoch
+    from the items that the user does not have in training; `history_end [B, L]`.
+
+    Every training target of the dataset comes exactly once an epoch (see `Windows`).
+    """
+
+    def __init__(self, config, dataset: SequenceDataset, shuffle: bool = True):
+        offsets = dataset.sequences.offsets
+        # The last two items are for validation and test, and the last training item has no target.
+        begin, end = offsets[:-1], torch.maximum(offsets[1:] - 3, offsets[:-1])
+        self.windows = Windows.cut(begin, end, config["MAX_ITEM_LIST_LENGTH"])
+        if not len(self.windows):
+            raise ValueError(f"{dataset.dataset_name}: no user has a training target, all have 3 interactions or fewer")
+        self.negatives = NegativeSampler(
+            dataset.inter_feat[dataset.uid_field], dataset.inter_feat[dataset.iid_field], dataset.user_num, dataset.item_num
+        )
+        full = torch.nonzero(self.negatives.available[dataset.sequences.user_of(self.windows.start)] == 0)
+        if len(full):
+            raise ValueError(
+                f"{dataset.dataset_name}: {len(full)} users have interacted with every item, so there is no negative to draw"
+            )
+        self.sample_size = len(self.windows)
+        self._prefix, self._suffix = config["NEG_PREFIX"], config["LIST_SUFFIX"]
+        super().__init__(config, dataset, sampler=None, shuffle=shuffle)
+
+    def _init_batch_size_and_step(self):
+        self.step = self.config["train_batch_size"]
+        self.set_batch_size(self.step)
+
+    def __iter__(self):
+        for index in self._batches():
+            yield self.collate_fn(index)
+
+    def _batches(self) -> list[torch.Tensor]:
+        if not self.shuffle:
+            return list(torch.arange(self.sample_size).split(self.step))
+        lengths = self.windows.lengths
+        batches = []
+        for pool in torch.randperm(self.sample_size, generator=self.generator).split(self.step * BATCHES_A_POOL):
+            batches += pool[lengths[pool].argsort(stable=True)].split(self.step)
+        return [batches[i] for i in torch.randperm(len(batches), generator=self.generator)]
+
+    def collate_fn(self, index):
+        data, windows = self._dataset, self.windows
+        items, start, stop = data.sequences.items, windows.start[index], windows.stop[index]
+        place = start[:, None] + torch.arange(int((stop - start).max()))
+        inside = place < stop[:, None]
+        place = place.clamp_max(len(items) - 2)
+        user = data.sequences.user_of(start)
+        return Interaction(
+            {
+                data.uid_field: user,
+                data.iid_field + self._suffix: items[place] * inside,
+                data.item_list_length_field: stop - start,
+                data.iid_field: items[place + 1] * (inside & (place >= windows.first[index][:, None])),
+                self._prefix + data.iid_field: self.negatives.sample(user, place.shape, self.generator),
+                HISTORY_END: place,
+            }
+        )
+
+
+class HistoryEvalDataLoader(FullSortEvalDataLoader):
+    """RecBole's full-ranking loader, which hands over the user's history to be masked (`mask_history`)."""
+
+    def collate_fn(self, index):
+        interaction, history, positive_u, positive_i = super().collate_fn(index)
+        if self.config["mask_history"]:
+            history = self._dataset.sequences.history(interaction[HISTORY_END] + 1)
+        return interaction, history, positive_u, positive_i

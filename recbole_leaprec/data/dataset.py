@@ -1,0 +1,174 @@
+"""The dataset: RecBole's loading and filtering, then every user's sequence once."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from recbole.data.interaction import Interaction
+from recbole.utils import FeatureType
+from torch import Tensor
+
+from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.compat import CompatDataset
+from recbole_leaprec.data.sequences import Sequences
+from recbole_leaprec.preference import preference_table
+from recbole_leaprec.suggest import did_you_mean
+
+SHORTEST = 3  # one item to start from, one for validation, one for test
+
+HISTORY_END = "history_end"
+"""Field of every batch: the flat position of the last item before the target, where the preference is read."""
+
+
+class SequenceDataset(CompatDataset):
+    """A RecBole dataset that keeps each user's sequence once, as flat arrays and offsets.
+
+    RecBole's own copies one padded row a prefix. Here a split is a set of *targets*, flat positions, and a row with the
+    items before it is made when it is asked for, so RecBole's data loaders work on it unchanged.
+
+    Attributes:
+        sequences: all users' items in order of time; ties keep the order of the file.
+        categories: the items' categories.
+        targets: `[len(self)]` flat positions; set on the splits that `build` returns.
+    """
+
+    def _load_data(self, token, dataset_path):
+        super()._load_data(token, dataset_path)
+        inter, items = Path(dataset_path) / f"{token}.inter", Path(dataset_path) / f"{token}.item"
+        for key in ("USER_ID_FIELD", "ITEM_ID_FIELD"):
+            if self.config[key] not in self.inter_feat:
+                raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_fields_of(inter, self.config)}")
+        if self.time_field not in self.inter_feat:
+            raise ValueError(
+                f"{inter} has no timestamp field {self.time_field!r} (TIME_FIELD), and sequences need an order; "
+                f"{_fields_of(inter, self.config)}"
+            )
+        self._check_categories(items)
+        untimed = int(self.inter_feat[self.time_field].isna().sum())
+        if untimed:
+            raise ValueError(f"{inter}: {untimed} rows have no {self.time_field!r}, and sequences need an order")
+
+    def _check_categories(self, path: Path) -> None:
+        field = self.config["category_field"]
+        if not path.is_file():
+            raise ValueError(f"{path} does not exist: calibration needs the items' categories (category_field)")
+        if field is None:
+            raise ValueError(
+                f"category_field is not set: which field of {path} holds the categories? {_fields_of(path, self.config)}"
+            )
+        if self.item_feat is None or field not in self.item_feat:
+            raise ValueError(
+                f"{path} has no field {field!r} (category_field){did_you_mean(field, _header(path, self.config))} "
+                f"{_fields_of(path, self.config)}"
+            )
+        if self.field2type[field] not in (FeatureType.TOKEN, FeatureType.TOKEN_SEQ):
+            raise ValueError(
+                f"{path}: category_field {field!r} has type {self.field2type[field].value}; it must be token or token_seq"
+            )
+
+    def _data_filtering(self):
+        self._check_items_described()
+        super()._data_filtering()
+        dropped = 0
+        while short := self._drop_short_users():
+            dropped += short
+            self._filter_by_inter_num()
+        if dropped:
+            self.logger.warning(
+                f"dropped {dropped} users with fewer than {SHORTEST} interactions: too short for leave-one-out"
+            )
+        self._reset_index()
+
+    def _check_items_described(self) -> None:
+        """RecBole would silently drop the interactions of items that the .item file lacks."""
+        known = set(self.item_feat[self.iid_field])
+        missing = [item for item in self.inter_feat[self.iid_field].dropna().unique() if item not in known]
+        if missing:
+            raise ValueError(
+                f"{self.dataset_name}.item lacks {len(missing)} items of {self.dataset_name}.inter, the first is "
+                f"{missing[0]!r}: every item needs a row there, an empty category is allowed"
+            )
+
+    def _drop_short_users(self) -> int:
+        counts = self.inter_feat[self.uid_field].value_counts()
+        short = counts.index[counts < SHORTEST]
+        if len(short) == len(counts):
+            raise ValueError(
+                f"{self.dataset_name}: no user has {SHORTEST} interactions left after filtering (val_interval: "
+                f"{self.config['val_interval']}), the fewest that leave-one-out needs"
+            )
+        self.inter_feat = self.inter_feat[~self.inter_feat[self.uid_field].isin(short)]
+        if self.user_feat is not None:
+            self.user_feat = self.user_feat[~self.user_feat[self.uid_field].isin(short)]
+        return len(short)
+
+    def _change_feat_format(self):
+        """Sort once, in the double precision that the file was read with, and keep users and items alone."""
+        ordered = self.inter_feat.sort_values([self.uid_field, self.time_field], kind="stable")
+        self.inter_feat = ordered[[self.uid_field, self.iid_field]]
+        super()._change_feat_format()
+        counts = torch.bincount(self.inter_feat[self.uid_field], minlength=self.user_num)
+        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        self.sequences = Sequences(self.inter_feat[self.iid_field], offsets)
+        if self.categories.uncategorised:
+            self.logger.warning(
+                f"{self.categories.uncategorised} of {self.item_num - 1} items have no category; "
+                f"they count as a little of each"
+            )
+
+    @cached_property
+    def categories(self) -> ItemCategories:
+        field = self.config["category_field"]
+        rows = self.item_feat[field].tolist()
+        members = [[c - 1 for c in (row if isinstance(row, list) else [row]) if c > 0] for row in rows]
+        return ItemCategories(self.field2id_token[field][1:].tolist(), members)
+
+    def build(self):
+        """Split by leave-one-out: a user's last item is for test, the one before it for validation."""
+        self._change_feat_format()
+        begin, end = self.sequences.offsets[:-1], self.sequences.offsets[1:]
+        position, user = torch.arange(len(self)), self.inter_feat[self.uid_field]
+        in_training = position < end[user] - 2
+        last = end[end > begin] - 1  # of every user but the padding
+        train = self._split(targets=position[in_training & (position > begin[user])], counted=position[in_training])
+        return [train, self._split(last - 1, counted=last - 1), self._split(last, counted=last)]
+
+    def _split(self, targets: Tensor, counted: Tensor) -> SequenceDataset:
+        """A dataset of these targets; `counted` are the interactions that RecBole's counters go over."""
+        split = copy.copy(self)
+        split.targets = targets
+        split.inter_feat = Interaction({field: self.inter_feat[field][counted] for field in self.inter_feat})
+        return split
+
+    def __len__(self):
+        return len(self.targets) if hasattr(self, "targets") else super().__len__()
+
+    def __getitem__(self, index, join=True):
+        """Rows as RecBole makes them: the target, and the items before it, at most MAX_ITEM_LIST_LENGTH of them."""
+        target = self.targets[torch.as_tensor(index)]
+        items, count = self.sequences.before(target, self.max_item_list_len)
+        return Interaction(
+            {
+                self.uid_field: self.sequences.user_of(target),
+                self.iid_field: self.sequences.items[target],
+                self.iid_field + self.config["LIST_SUFFIX"]: items,
+                self.item_list_length_field: count,
+                HISTORY_END: target - 1,
+            }
+        )
+
+    def preference_table(self, alpha: float) -> Tensor:
+        """`[N, C]` preference after each flat position; look it up with HISTORY_END."""
+        return preference_table(self.sequences.items, self.sequences.offsets, self.categories, alpha)
+
+
+def _header(path: Path, config) -> list[str]:
+    with open(path, encoding=config["encoding"]) as file:
+        return [column.partition(":")[0] for column in file.readline().rstrip("\r\n").split(config["field_separator"])]
+
+
+def _fields_of(path: Path, config) -> str:
+    return f"its fields are {', '.join(_header(path, config))}"

@@ -1,0 +1,112 @@
+"""The collector: reranks the scores of a batch and hands RecBole's metrics the lists."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from dataclasses import dataclass
+
+import torch
+from recbole.evaluator.collector import DataStruct
+
+from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.compat import CompatCollector
+from recbole_leaprec.evaluator.metrics import CATEGORIES, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+from recbole_leaprec.rerank import SHORT_LISTS, get_reranker, make_lists
+
+_logger = logging.getLogger(__name__)
+
+PREFERENCES = {"sequential": SEQUENTIAL_PREFERENCE, "static": STATIC_PREFERENCE}
+LISTS = ("rec.items", "rec.topk")
+
+
+@dataclass(frozen=True)
+class Reranking:
+    """One way to turn scores into lists."""
+
+    method: str = "none"
+    lam: float = 0.0
+    candidates: int | None = None
+
+
+@dataclass
+class Collected:
+    """What one reranking gave: RecBole's evaluation resources, and the seconds spent on reranking alone."""
+
+    reranking: Reranking
+    struct: DataStruct
+    seconds: float = 0.0
+    users: int = 0
+    short: int = 0
+
+
+class RerankingCollector(CompatCollector):
+    """Scores a batch once, reranks it in every way of `rerankings`, and fills `rec.items` and `rec.topk` from the lists.
+
+    So every RecBole metric sees the reranked list. The first of `rerankings` is what `Trainer.evaluate` reports; all of
+    them are in `collected` afterwards. Metrics that look at scores rather than lists (GAUC) are not affected.
+    """
+
+    def __init__(self, config):
+        super().__init__(config)
+        # The parent collects what metrics need of the scores, and this class what they need of the lists.
+        self._lists_needed = [name for name in LISTS if self.register.need(name)]
+        for name in LISTS:
+            setattr(self.register, name, False)
+        self.collected: list[Collected] = []
+        self.rerank_with([Reranking()])
+
+    def rerank_with(self, rerankings: list[Reranking]) -> None:
+        """From the next evaluation on, rerank in these ways."""
+        self.rerankings = rerankings
+        self._running = [Collected(reranking, DataStruct()) for reranking in rerankings]
+
+    def needs(self, name: str) -> bool:
+        """Whether a metric or a reranking needs this preference."""
+        targets = {get_reranker(reranking.method).target for reranking in self.rerankings}
+        return self.register.need(name) or any(PREFERENCES[target] == name for target in targets - {None})
+
+    def set_categories(self, categories: ItemCategories) -> None:
+        self.data_struct.set(CATEGORIES, categories)
+
+    def eval_batch_collect(self, scores_tensor, interaction, positive_u, positive_i):
+        super().eval_batch_collect(scores_tensor, interaction, positive_u, positive_i)
+        for name in PREFERENCES.values():
+            if self.register.need(name):
+                self.data_struct.update_tensor(name, interaction[name])
+        positive = torch.zeros_like(scores_tensor, dtype=torch.int)
+        positive[positive_u, positive_i] = 1
+        for run in self._running:
+            started = time.perf_counter()
+            lists = self._lists(run.reranking, scores_tensor, interaction)
+            run.seconds += time.perf_counter() - started
+            run.users += len(lists)
+            run.short += int((lists[:, -1] == 0).sum())
+            if "rec.items" in self._lists_needed:
+                run.struct.update_tensor("rec.items", lists)
+            if "rec.topk" in self._lists_needed:
+                hits = positive.gather(1, lists) * (lists != 0)
+                run.struct.update_tensor("rec.topk", torch.cat([hits, positive.sum(1, keepdim=True)], dim=1))
+
+    def _lists(self, reranking: Reranking, scores, interaction):
+        target = get_reranker(reranking.method).target
+        p = interaction[PREFERENCES[target]] if target else None
+        return make_lists(
+            scores, p, self.data_struct.get(CATEGORIES), max(self.topk), reranking.method, reranking.lam,
+            self.config["beta"], reranking.candidates,
+        )  # fmt: skip
+
+    def get_data_struct(self):
+        """RecBole's resources for the first reranking; `collected` holds those for all."""
+        shared = super().get_data_struct()
+        for run in self._running:
+            run.struct._data_dict = {
+                **copy.copy(shared._data_dict),
+                **{k: v.cpu() for k, v in run.struct._data_dict.items()},
+            }
+            if run.short:
+                _logger.warning(SHORT_LISTS, run.short, run.users, max(self.topk))
+        self.collected = self._running
+        self.rerank_with(self.rerankings)
+        return self.collected[0].struct

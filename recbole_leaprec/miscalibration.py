@@ -1,0 +1,38 @@
+"""Miscalibration of a list, Eq. 1, 3 and 4 of the paper."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from recbole_leaprec.categories import ItemCategories, divergence_saved
+
+
+def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: float = 0.01) -> Tensor:
+    """S_KL of each list against the preference p: `sum_c p log(p / q~)`, natural log, 0 log 0 = 0.
+
+    `q` is the mean of p(.|i) over the list and `q~ = (1-beta) q + beta p`. With the sequential preference this is the
+    paper's S_KL, with the static one C_KL. Item 0 is padding and does not count; a list of padding alone has
+    log(1/beta), the worst there is. A user without preference (p all zero) has 0.
+
+    Args:
+        p: `[B, C]`, each row sums to one.
+        lists: `[B, K]` item ids.
+
+    Returns:
+        `[B]` float64.
+
+    Example:
+        >>> import torch
+        >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
+        >>> lists = torch.tensor([[1, 2], [1, 1]])
+        >>> miscalibration(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), lists, categories).round(decimals=4)
+        tensor([0.0000, 1.6144], dtype=torch.float64)
+    """
+    p = p.double()
+    listed = (lists != 0).sum(1, keepdim=True).clamp_min(1)
+    q = categories.distribution[lists].sum(1) / listed
+    # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form that the loss and the rerankers use.
+    divergence = p.sum(1) * math.log(1 / beta) - divergence_saved(p, 0.0, q, beta).sum(1)
+    return divergence.clamp_min(0)  # rounding can leave -1e-16

@@ -1,0 +1,11 @@
+"""SASRec with the calibration-disentangled loss, the paper's backbone."""
+
+from __future__ import annotations
+
+from recbole.model.sequential_recommender import SASRec
+
+from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+
+
+class SASRecCD(CalibrationDisentangledMixin, SASRec):
+    """RecBole's SASRec trained on `L_BPR + gamma L_CD-BPR`, every position of a sequence in one pass."""

@@ -1,0 +1,183 @@
+"""Train, evaluate and report in one call."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recbole.utils import init_seed
+from tqdm import tqdm
+
+from recbole_leaprec.checkpoint import check_fits, load_checkpoint
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
+from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.run_folder import RunLog, choose_folder, run_log, versions, write_json, write_yaml
+from recbole_leaprec.suggest import did_you_mean
+from recbole_leaprec.trainer import LeapRecTrainer, plain
+
+_logger = logging.getLogger(__name__)
+
+EVALUATION_KEYS = frozenset(
+    ("reranker", "rerank_lambda", "rerank_candidates", "mask_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
+     "data_path", "output_dir", "gpu_id", "use_gpu", "show_progress", "state")
+)  # fmt: skip
+"""What `evaluate` may change of a trained run; everything else belongs to the model."""
+
+
+def run_leaprec(
+    model: str = "SASRecCD",
+    dataset: str = "ml-100k",
+    config_file_list: list[str] | None = None,
+    config_dict: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Train a model, rerank its test lists, and leave a run folder.
+
+    The best epoch is chosen by `valid_metric` of the plain ranking; lambda never touches training.
+
+    Returns:
+        What result.json holds: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
+        seconds}`), `config`, `seed`, `versions`, `timing`, `best_epoch`, and `folder`, where all of it is.
+
+    Raises:
+        ValueError: bad configuration or data; nothing is written then.
+    """
+    config = LeapRecConfig(model, dataset, config_file_list, config_dict)
+    with run_log(config) as log:
+        run = _Run.prepare(config)
+        trainer = run.open(log, "train.log")
+        started = time.perf_counter()
+        _fit(trainer, run.train_data, run.valid_data)
+        run.timing["training"] = time.perf_counter() - started
+
+        best = trainer.load(trainer.saved_model_file)
+        valid = trainer.best_valid_result or trainer.evaluate(run.valid_data, load_best_model=False)
+        result = run.measure(trainer)
+        result["backbone"] = {"valid": plain(valid), **result["backbone"]}
+        result["best_epoch"] = best["epoch"]
+        write_json(run.folder / "result.json", result)
+        return result
+
+
+def evaluate(checkpoint: str | Path, config_dict: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Rerank and measure the test lists of a trained model again: other rerankers, lambdas, list lengths, metrics.
+
+    Args:
+        checkpoint: the model.pth of a run.
+        config_dict: keys to change; only those in `EVALUATION_KEYS`.
+
+    Returns:
+        As `run_leaprec`, without what belongs to training.
+
+    Raises:
+        ValueError: no such checkpoint, or not one of this plugin; a dataset that has changed since; a key that
+            evaluation cannot change. Nothing is written then.
+    """
+    content = load_checkpoint(checkpoint)
+    changes = dict(config_dict or {})
+    for key in changes:
+        if key not in EVALUATION_KEYS:
+            raise ValueError(
+                f"evaluate cannot change {key!r}{did_you_mean(key, EVALUATION_KEYS)} "
+                f"It can change {', '.join(sorted(EVALUATION_KEYS))}"
+            )
+    settings = {**content["config"], **changes}
+    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
+        first = [value[0] if isinstance(value, list) else value for value in (settings["metrics"], settings["topk"])]
+        settings["valid_metric"] = f"{first[0]}@{first[1]}"
+    config = LeapRecConfig(config_dict=settings)
+    with run_log(config) as log:
+        run = _Run.prepare(config)
+        check_fits(content, run.dataset, checkpoint)
+        trainer = run.open(log, "evaluate.log")
+        trainer.load(checkpoint)
+        result = {"checkpoint": str(checkpoint), **run.measure(trainer)}
+        write_json(run.folder / "result.json", result)
+        return result
+
+
+@dataclass
+class _Run:
+    """What a command works with. Preparing one writes nothing; `open` makes its folder."""
+
+    config: LeapRecConfig
+    folder: Path
+    dataset: SequenceDataset
+    model: Any
+    train_data: Any
+    valid_data: Any
+    test_data: Any
+    timing: dict[str, float]
+
+    @classmethod
+    def prepare(cls, config: LeapRecConfig) -> _Run:
+        started = time.perf_counter()
+        folder = choose_folder(config)
+        dataset = create_dataset(config)
+        loaders = data_preparation(config, dataset)
+        if max(config["topk"]) >= dataset.item_num:
+            raise ValueError(
+                f"topk (list lengths K) must not exceed the number of items, {dataset.item_num - 1}, got {config['topk']}"
+            )
+        seconds = time.perf_counter() - started
+        init_seed(config["seed"], config["reproducibility"])
+        model = config.model_class(config, dataset).to(config["device"])
+        return cls(config, folder, dataset, model, *loaders, timing={"data": seconds})
+
+    def open(self, log: RunLog, log_name: str) -> LeapRecTrainer:
+        self.config["output_dir"] = self.config["checkpoint_dir"] = str(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log.write_to(self.folder / log_name)
+        write_yaml(self.folder / "config.yaml", self.config.plain())
+        logging.getLogger().info(str(self.config))
+        data = self.dataset
+        _logger.info(
+            "%s on %s: %d users, %d items (%d category profiles), %d categories, %d interactions; writing to %s",
+            self.config["model"], self.config["dataset"], data.user_num - 1, data.item_num - 1, data.categories.n_profiles,
+            data.categories.n_categories, len(data.sequences.items), self.folder,
+        )  # fmt: skip
+        return LeapRecTrainer(self.config, self.model, self.dataset)
+
+    def measure(self, trainer: LeapRecTrainer) -> dict[str, Any]:
+        """Test figures of the backbone and of the configured reranker, from one pass of scoring."""
+        config, started = self.config, time.perf_counter()
+        asked = Reranking(config["reranker"], config["rerank_lambda"], config["rerank_candidates"])
+        plain_ranking, reranked = trainer.evaluate_rerankings(
+            self.test_data, [Reranking(), asked], show_progress=config["show_progress"]
+        )
+        self.timing["test"] = time.perf_counter() - started
+        return {
+            "folder": str(self.folder),
+            "model": config["model"],
+            "dataset": config["dataset"],
+            "seed": config["seed"],
+            "backbone": {"test": plain_ranking["metrics"]},
+            "rerank": [
+                {
+                    "reranker": asked.method,
+                    "lambda": asked.lam,
+                    "candidates": asked.candidates,
+                    "test": reranked["metrics"],
+                    "seconds": reranked["seconds"],
+                }
+            ],
+            "timing": self.timing,
+            "versions": versions(),
+            "config": config.plain(),
+        }
+
+
+def _fit(trainer: LeapRecTrainer, train_data, valid_data) -> None:
+    """RecBole's fit under one bar over the epochs."""
+    show = trainer.config["show_progress"]
+    with tqdm(total=trainer.epochs, desc="training", unit="epoch", disable=not show) as bar:
+
+        def advance(epoch, score):
+            bar.update(epoch + 1 - bar.n)
+            bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
+                             "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
+
+        trainer.fit(train_data, valid_data, show_progress=show, callback_fn=advance)

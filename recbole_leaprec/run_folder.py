@@ -1,0 +1,109 @@
+"""A run's folder: result.json, config.yaml, model.pth, and the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.handlers
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from recbole.utils.logger import RemoveColorFilter
+from tqdm import tqdm
+
+import recbole_leaprec
+
+PACKAGE_LOGGER = "recbole_leaprec"
+
+
+def choose_folder(config) -> Path:
+    """The folder that a run of this config will write to. Nothing is created yet."""
+    if config["output_dir"] is not None:
+        folder = Path(config["output_dir"])
+        if (folder / "result.json").exists() or (folder / "model.pth").exists():
+            raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+        return folder
+    stem = f"output/{config['model']}-{config['dataset']}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folders = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
+    return next(folder for folder in folders if not folder.exists())
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write all of it or nothing."""
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    os.replace(scratch, path)
+
+
+def write_yaml(path: Path, content: Any) -> None:
+    path.write_text(yaml.safe_dump(content, sort_keys=True), encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """What a result was made with."""
+    packages = ("recbole", "torch", "numpy", "pandas")
+    return {
+        "recbole-leaprec": recbole_leaprec.__version__,  # also from a checkout that is not installed
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }
+
+
+class _TqdmHandler(logging.StreamHandler):
+    """Writes above a progress bar instead of into it."""
+
+    def emit(self, record):
+        tqdm.write(self.format(record), file=sys.stderr)
+
+
+class RunLog:
+    """Log lines of a run: on the terminal at once, and in a file as soon as the run has a folder."""
+
+    def __init__(self, held: logging.handlers.MemoryHandler):
+        self._held = held
+        self._file: logging.FileHandler | None = None
+
+    def write_to(self, path: Path) -> None:
+        self._file = logging.FileHandler(path, encoding="utf-8")
+        self._file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s  %(message)s"))
+        self._file.addFilter(RemoveColorFilter())
+        self._held.setTarget(self._file)
+        self._held.flush()
+
+    def close(self) -> None:
+        self._held.close()
+        if self._file:
+            self._file.close()
+
+
+@contextmanager
+def run_log(config) -> Iterator[RunLog]:
+    """Log a run. The terminal shows the plugin's lines and RecBole's warnings, or, without progress bars, all lines."""
+    root = logging.getLogger()
+    level = getattr(logging, str(config["state"] or "INFO").upper(), logging.INFO)
+    terminal = _TqdmHandler()
+    terminal.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
+    if config["show_progress"] and level != logging.DEBUG:
+        terminal.addFilter(lambda record: record.levelno >= logging.WARNING or record.name.startswith(PACKAGE_LOGGER))
+    held = logging.handlers.MemoryHandler(capacity=1, flushLevel=logging.DEBUG)
+    handlers, before = (terminal, held), root.level
+    root.setLevel(level)
+    for handler in handlers:
+        handler.setLevel(level)
+        root.addHandler(handler)
+    log = RunLog(held)
+    try:
+        yield log
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)
+        log.close()
+        root.setLevel(before)

@@ -1,0 +1,108 @@
+"""The trainer: RecBole's, with category preferences in every batch and reranking in evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from recbole.utils import set_color
+from tqdm import tqdm
+
+from recbole_leaprec.checkpoint import check_fits, fingerprint, load_checkpoint, save_checkpoint
+from recbole_leaprec.compat import CompatTrainer
+from recbole_leaprec.data import HISTORY_END, SequenceDataset
+from recbole_leaprec.evaluator import Reranking, RerankingCollector
+from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+from recbole_leaprec.model.cd_mixin import PREFERENCE
+
+
+class LeapRecTrainer(CompatTrainer):
+    """Trains and evaluates a model of `SequenceDataset` batches.
+
+    - Training batches get the sequential preference before each target, for the CD loss.
+    - Validation ranks by score alone, so that the best epoch does not depend on lambda; `evaluate_rerankings` scores
+      once and reranks in as many ways as it is given.
+    - Checkpoints hold tensors and plain values.
+    """
+
+    def __init__(self, config, model, dataset: SequenceDataset):
+        super().__init__(config, model)
+        self.dataset = dataset
+        self.saved_model_file = str(Path(config["output_dir"]) / "model.pth")
+        self.eval_collector = RerankingCollector(config)
+        self.eval_collector.set_categories(dataset.categories.to(self.device))
+        self._tables: dict[float, torch.Tensor] = {}
+
+    def preference(self, interaction, alpha: float) -> torch.Tensor:
+        """p_{t-1} before each target of a batch: `[B, C]`, or `[B, L, C]` where every position has a target."""
+        if alpha not in self._tables:
+            self._tables[alpha] = self.dataset.preference_table(alpha).to(self.device)
+        return self._tables[alpha][interaction[HISTORY_END]]
+
+    def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
+        calculate_loss = loss_func or self.model.calculate_loss
+
+        def loss_with_preference(interaction):
+            if getattr(self.model, "gamma", 0):
+                interaction[PREFERENCE] = self.preference(interaction, self.config["alpha"])
+            return calculate_loss(interaction)
+
+        bar = tqdm(train_data, desc=set_color(f"epoch {epoch_idx}", "pink"), leave=False, disable=not show_progress)
+        return super()._train_epoch(bar, epoch_idx, loss_with_preference)
+
+    def _full_sort_batch_eval(self, batched_data):
+        interaction, scores, positive_u, positive_i = super()._full_sort_batch_eval(batched_data)
+        for field, alpha in ((SEQUENTIAL_PREFERENCE, self.config["alpha"]), (STATIC_PREFERENCE, 1.0)):
+            if self.eval_collector.needs(field):
+                interaction[field] = self.preference(interaction, alpha)
+        return interaction, scores, positive_u, positive_i
+
+    def evaluate_rerankings(
+        self, eval_data, rerankings: list[Reranking], show_progress: bool = False
+    ) -> list[dict[str, Any]]:
+        """Metrics of each reranking, from one pass of scoring: `[{"metrics": ..., "seconds": ...}]`."""
+        before = self.eval_collector.rerankings
+        self.eval_collector.rerank_with(rerankings)
+        try:
+            self.evaluate(eval_data, load_best_model=False, show_progress=show_progress)
+        finally:
+            self.eval_collector.rerank_with(before)
+        return [
+            {"metrics": plain(self.evaluator.evaluate(run.struct)), "seconds": run.seconds}
+            for run in self.eval_collector.collected
+        ]
+
+    def evaluate(self, eval_data, load_best_model=True, model_file=None, show_progress=False):
+        if load_best_model:
+            self.load(model_file or self.saved_model_file)
+        return super().evaluate(eval_data, load_best_model=False, show_progress=show_progress)
+
+    def load(self, path: str | Path) -> dict[str, Any]:
+        """Put a checkpoint's parameters into the model; ValueError if it does not fit the dataset or the model."""
+        checkpoint = load_checkpoint(path, self.device)
+        check_fits(checkpoint, self.dataset, path)
+        self.model.load_state_dict(checkpoint["state_dict"])
+        self.model.load_other_parameter(checkpoint.get("other_parameter"))
+        return checkpoint
+
+    def _save_checkpoint(self, epoch, verbose=True, **kwargs):
+        path = Path(kwargs.pop("saved_model_file", self.saved_model_file))
+        content = {
+            "config": self.config.plain(),
+            "dataset": fingerprint(self.dataset),
+            "epoch": epoch,
+            "cur_step": self.cur_step,
+            "best_valid_score": float(self.best_valid_score),
+            "state_dict": self.model.state_dict(),
+            "other_parameter": self.model.other_parameter(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+        save_checkpoint(path, content)
+        if verbose:
+            self.logger.info(set_color("Saving current", "blue") + f": {path}")
+
+
+def plain(result: dict[str, Any]) -> dict[str, float]:
+    """Metrics as Python floats, for json and checkpoints."""
+    return {name: float(value) for name, value in result.items()}
