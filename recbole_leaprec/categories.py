@@ -124,7 +124,7 @@ class ItemCategories:
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
             >>> categories.kl(torch.tensor([[0.7, 0.3]]), torch.tensor([[1, 2]])).round(decimals=4)
-            tensor([[1.1415, 2.8802]])
+            tensor([[1.1340, 2.8645]])
         """
         several = items.dim() == p.dim()
         index = self._item_categories[items]

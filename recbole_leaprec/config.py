@@ -196,7 +196,8 @@ class LeapRecConfig(CompatConfig):
             negatives = final["train_neg_sample_args"] or {}
             if negatives.get("distribution") != "uniform" or negatives.get("sample_num") != 1 or negatives.get("dynamic"):
                 raise ValueError(
-                    f"train_positions: all draws one uniform negative a position; train_neg_sample_args must say so, got {negatives}"
+                    "train_positions: all draws one uniform negative a position, and train_neg_sample_args must say so; "
+                    f"got {negatives}"
                 )
             if final["transform"] is not None:
                 raise ValueError(f"transform works with train_positions: last only, got {final['transform']!r}")

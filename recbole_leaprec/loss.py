@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import logsigmoid
 
 
 def bpr_loss(positive: Tensor, negative: Tensor) -> Tensor:
     """L_BPR (Eq. 9): the mean of -log sigma(r_i - r_j)."""
-    return softplus(negative - positive).mean()
+    return -logsigmoid(positive - negative).mean()
 
 
 def cd_bpr_loss(positive: Tensor, negative: Tensor, kl_positive: Tensor, kl_negative: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
         >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
         >>> lists = torch.tensor([[1, 2], [1, 1]])
         >>> miscalibration(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), lists, categories).round(decimals=4)
-        tensor([0.0000, 1.6144], dtype=torch.float64)
+        tensor([0.0000, 1.9585], dtype=torch.float64)
     """
     p = p.double()
     listed = (lists != 0).sum(1, keepdim=True).clamp_min(1)

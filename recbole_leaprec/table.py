@@ -13,9 +13,9 @@ def result_table(result: dict[str, Any]) -> str:
     Example:
         >>> rows = [{"reranker": "leaprec", "lambda": 0.3, "test": {"hit@10": 0.2, "skl@10": 0.4}, "seconds": 1.5}]
         >>> print(result_table({"backbone": {"test": {"hit@10": 0.25, "skl@10": 1.0}}, "rerank": rows}))
-                             HR@10  S_KL@10   seconds
-        backbone            0.2500   1.0000
-        leaprec lambda=0.3  0.2000   0.4000       1.5
+                              HR@10  S_KL@10   seconds
+        backbone             0.2500   1.0000
+        leaprec lambda=0.3   0.2000   0.4000       1.5
     """
     rows = [["backbone", result["backbone"]["test"], ""]]
     for entry in result["rerank"]:

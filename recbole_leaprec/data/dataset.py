@@ -133,6 +133,8 @@ class SequenceDataset(CompatDataset):
         position, user = torch.arange(len(self)), self.inter_feat[self.uid_field]
         in_training = position < end[user] - 2
         last = end[end > begin] - 1  # of every user but the padding
+        # Users of like length share a batch: those with short histories are not padded to the longest.
+        last = last[(last - begin[user[last]]).argsort(stable=True)]
         train = self._split(targets=position[in_training & (position > begin[user])], counted=position[in_training])
         return [train, self._split(last - 1, counted=last - 1), self._split(last, counted=last)]
 
@@ -147,9 +149,14 @@ class SequenceDataset(CompatDataset):
         return len(self.targets) if hasattr(self, "targets") else super().__len__()
 
     def __getitem__(self, index, join=True):
-        """Rows as RecBole makes them: the target, and the items before it, at most MAX_ITEM_LIST_LENGTH of them."""
+        """Rows as RecBole makes them: the target, and the items before it, at most MAX_ITEM_LIST_LENGTH of them.
+
+        A model that trains on all positions takes sequences of any length, and gets none longer than they need be.
+        """
         target = self.targets[torch.as_tensor(index)]
         items, count = self.sequences.before(target, self.max_item_list_len)
+        if self.config["train_positions"] == "all":
+            items = items[:, : int(count.max())]
         return Interaction(
             {
                 self.uid_field: self.sequences.user_of(target),

@@ -1,0 +1,86 @@
+"""ItemCategories against the definitions."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recbole_leaprec import ItemCategories
+from tests import reference
+from tests.strategies import catalogues, preferences
+
+BETAS = st.sampled_from([0.001, 0.01, 0.3, 0.99])
+
+
+@given(catalogues())
+def test_distribution_is_uniform_over_an_items_categories(catalogue):
+    names, lists = catalogue
+    categories = ItemCategories.from_lists(lists)
+    assert categories.names == names
+    assert categories.distribution[0].tolist() == [0.0] * len(names)
+    for i, own in enumerate(lists[1:], 1):
+        assert categories.distribution[i].tolist() == pytest.approx(reference.distribution(own, names))
+    assert categories.uncategorised == sum(not own for own in lists[1:])
+
+
+@given(catalogues())
+def test_items_share_a_profile_exactly_when_they_share_their_set_of_categories(catalogue):
+    names, lists = catalogue
+    categories = ItemCategories.from_lists(lists)
+    sets = [frozenset(own) or frozenset(names) for own in lists[1:]]
+    profiles = categories.profile_of_item[1:].tolist()
+    assert categories.n_profiles == len(set(sets)) == len(set(profiles))
+    assert len(set(zip(sets, profiles, strict=True))) == len(set(sets))
+    assert 0 not in profiles
+    assert torch.equal(categories.profiles[categories.profile_of_item], categories.distribution)
+
+
+@given(catalogues(), BETAS, st.data())
+def test_closed_form_kl_is_the_kl(catalogue, beta, data):
+    names, lists = catalogue
+    p = data.draw(preferences(lists, names))
+    categories = ItemCategories.from_lists(lists)
+    expected = [reference.kl(p, reference.distribution(own, names), beta) for own in lists[1:]]
+    items = torch.arange(1, len(lists))
+    several = categories.kl(torch.tensor([p], dtype=torch.float64), items[None], beta)[0]
+    one_each = categories.kl(torch.tensor([p] * len(items), dtype=torch.float64), items, beta)
+    assert several.tolist() == pytest.approx(expected, abs=1e-6)
+    assert one_each.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@given(catalogues(), BETAS, st.data())
+def test_saving_by_profile_is_the_fall_of_the_divergence(catalogue, beta, data):
+    names, lists = catalogue
+    p = data.draw(preferences(lists, names))
+    picked = data.draw(st.lists(st.integers(1, len(lists) - 1), max_size=4))
+    rows = [reference.distribution(own, names) for own in lists]
+    categories = ItemCategories.from_lists(lists)
+    total = torch.tensor([[sum(rows[i][c] for i in picked) for c in range(len(names))]], dtype=torch.float64)
+    saved = categories.saved_by_profile(torch.tensor([p], dtype=torch.float64), total, len(picked) + 1, beta)[0]
+    after = [reference.kl(p, reference.mean([rows[j] for j in [*picked, i]], len(names)), beta) for i in range(1, len(lists))]
+    by_item = saved[categories.profile_of_item[1:]].tolist()
+    constant = after[0] + by_item[0]
+    assert [constant - s for s in by_item] == pytest.approx(after, abs=1e-9)
+    assert saved[0] == 0  # padding saves nothing
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-45, 1e-38, 1e-30, 1e-10])
+def test_kl_stays_finite_in_float32_for_categories_last_seen_hundreds_of_steps_ago(share):
+    categories = ItemCategories.from_lists([[], ["a"], ["b"]])
+    kl = categories.kl(torch.tensor([[share, 1 - share]]), torch.tensor([[1, 2]]))
+    assert kl[0].tolist() == pytest.approx([math.log(100), 0], abs=1e-5)
+
+
+def test_kl_of_an_item_with_a_perfect_fit_is_zero():
+    categories = ItemCategories.from_lists([[], ["a", "b"]])
+    assert categories.kl(torch.tensor([[0.5, 0.5]]), torch.tensor([1])).item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"), [([["a"], ["a"]], "item 0 is padding"), ([[], []], "no item has any category")]
+)
+def test_bad_catalogues_are_refused(lists, message):
+    with pytest.raises(ValueError, match=message):
+        ItemCategories.from_lists(lists)
