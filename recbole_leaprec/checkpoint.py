@@ -44,7 +44,7 @@ def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dic
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise ValueError(
             f"{path} is not a checkpoint of this plugin (it is damaged, or holds more than tensors and plain values, as "
-            f"RecBole's own checkpoints do): {str(error).splitlines()[0]}"
+            f"RecBole's own checkpoints do): {type(error).__name__} {str(error).partition(chr(10))[0]}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path} is not a checkpoint of this plugin: it lacks the mark {FORMAT!r}")

@@ -13,7 +13,8 @@ from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
-import recbole.model.sequential_recommender  # noqa: F401  (so that the next statement is not undone later)
+import recbole
+import recbole.model.sequential_recommender
 import recbole.trainer.trainer as recbole_trainer
 import torch
 from recbole.config import Config
@@ -23,6 +24,8 @@ from recbole.trainer import Trainer
 from recbole.utils import FeatureType
 from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
 from torch.utils.tensorboard import SummaryWriter
+
+RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
 
 # RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
 torch.autograd.set_detect_anomaly(False)

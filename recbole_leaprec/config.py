@@ -10,12 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import recbole
 import yaml
 from recbole.evaluator import metric_types
 from recbole.utils import argument_list
 
-from recbole_leaprec.compat import CompatConfig
+from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatConfig
 from recbole_leaprec.evaluator import register_metrics
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
@@ -25,7 +24,6 @@ from recbole_leaprec.suggest import did_you_mean, unknown_name
 _PACKAGE = Path(__file__).resolve().parent
 # Inside the package in a wheel, beside it in a checkout.
 PROPERTIES = next(folder for folder in (_PACKAGE / "properties", _PACKAGE.parent / "properties") if folder.is_dir())
-_RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
 
 register_metrics()
 
@@ -87,7 +85,7 @@ def known_keys() -> frozenset[str]:
     known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
     for name in ("general", "training", "evaluation", "dataset"):
         known.update(getattr(argument_list, f"{name}_arguments"))
-    for folder in (_RECBOLE_PROPERTIES, PROPERTIES):
+    for folder in (RECBOLE_PROPERTIES, PROPERTIES):
         for file in folder.rglob("*.yaml"):
             if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
                 known.update(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
@@ -165,6 +163,8 @@ class LeapRecConfig(CompatConfig):
             if not key.valid(final[name]):
                 raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {final[name]!r}")
         get_reranker(final["reranker"])
+        if not _positive_int(final["epochs"]):
+            raise ValueError(f"epochs must be a whole number, 1 or more, got {final['epochs']!r}")
         topk = final["topk"] if isinstance(final["topk"], list) else [final["topk"]]
         if not topk or not all(_positive_int(k) for k in topk):
             raise ValueError(f"topk (list lengths K) must be whole numbers, 1 or more, got {final['topk']!r}")

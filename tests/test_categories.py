@@ -59,7 +59,9 @@ def test_saving_by_profile_is_the_fall_of_the_divergence(catalogue, beta, data):
     categories = ItemCategories.from_lists(lists)
     total = torch.tensor([[sum(rows[i][c] for i in picked) for c in range(len(names))]], dtype=torch.float64)
     saved = categories.saved_by_profile(torch.tensor([p], dtype=torch.float64), total, len(picked) + 1, beta)[0]
-    after = [reference.kl(p, reference.mean([rows[j] for j in [*picked, i]], len(names)), beta) for i in range(1, len(lists))]
+    after = [
+        reference.kl(p, reference.mean([rows[j] for j in [*picked, i]], len(names)), beta) for i in range(1, len(lists))
+    ]
     by_item = saved[categories.profile_of_item[1:]].tolist()
     constant = after[0] + by_item[0]
     assert [constant - s for s in by_item] == pytest.approx(after, abs=1e-9)

@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
+import yaml
 from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.compat import CompatDataset
+from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.data.sequences import Sequences
 from recbole_leaprec.preference import preference_table
 from recbole_leaprec.suggest import did_you_mean
@@ -34,6 +35,18 @@ class SequenceDataset(CompatDataset):
         categories: the items' categories.
         targets: `[len(self)]` flat positions; set on the splits that `build` returns.
     """
+
+    def _get_download_url(self, url_file, allow_none=False):
+        url = super()._get_download_url(url_file, allow_none=True)
+        if url is None and not allow_none:
+            folder = Path(self.dataset_path).parent
+            local = [entry.name for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
+            known = [*local, *yaml.safe_load((RECBOLE_PROPERTIES / "dataset" / f"{url_file}.yaml").read_text())]
+            raise ValueError(
+                f"unknown dataset {self.dataset_name!r}{did_you_mean(self.dataset_name, known)} There is no folder "
+                f"{self.dataset_path} (data_path), and RecBole has no dataset of that name to download"
+            )
+        return url
 
     def _load_data(self, token, dataset_path):
         super()._load_data(token, dataset_path)

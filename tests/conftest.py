@@ -1,0 +1,70 @@
+"""Small datasets as atomic files, and configs that use them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.data import create_dataset, data_preparation
+
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.load_profile("default")
+torch.set_num_threads(2)
+
+GENRES = ["Action", "Comedy", "Drama", "Horror"]
+
+
+def write_dataset(folder: Path, inter: list[tuple], items: dict[str, str], header: str | None = None) -> Path:
+    """Atomic files `toy.inter` and `toy.item` in `folder/toy`; returns `folder`, the data_path."""
+    (folder / "toy").mkdir(parents=True, exist_ok=True)
+    lines = [header or "user_id:token\titem_id:token\ttimestamp:float", *("\t".join(map(str, row)) for row in inter)]
+    (folder / "toy" / "toy.inter").write_text("\n".join(lines) + "\n")
+    rows = ["item_id:token\tgenre:token_seq", *(f"{item}\t{genres}" for item, genres in items.items())]
+    (folder / "toy" / "toy.item").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def toy(tmp_path) -> Path:
+    """30 users with 3 to 25 interactions over 40 items of 4 genres; rows in random order, times with ties."""
+    draw = random.Random(7)
+    inter = []
+    for user in range(30):
+        for item in draw.sample(range(40), draw.choice([3, 4, 8, 25])):
+            inter.append((f"u{user}", f"i{item}", draw.randrange(1_000_000_000, 1_000_000_020)))
+    draw.shuffle(inter)
+    items = {f"i{i}": " ".join(draw.sample(GENRES, draw.choice([0, 1, 1, 2, 3]))) for i in range(40)}
+    return write_dataset(tmp_path / "data", inter, items)
+
+
+SMALL = {
+    "category_field": "genre", "MAX_ITEM_LIST_LENGTH": 8, "hidden_size": 8, "inner_size": 8, "train_batch_size": 16,
+    "epochs": 2, "topk": [5, 10], "show_progress": False,
+}  # fmt: skip
+
+
+@pytest.fixture
+def make_config(toy):
+    """A config of a small model on the toy data, with changes."""
+
+    def make(model="SASRecCD", **changes):
+        return LeapRecConfig(model, "toy", config_dict={**SMALL, "data_path": str(toy), **changes})
+
+    return make
+
+
+@pytest.fixture
+def prepare(make_config):
+    """`(config, dataset, (train, valid, test))` on the toy data."""
+
+    def make(model="SASRecCD", **changes):
+        config = make_config(model, **changes)
+        dataset = create_dataset(config)
+        return config, dataset, data_preparation(config, dataset)
+
+    return make

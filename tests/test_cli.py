@@ -1,0 +1,138 @@
+"""The command line as users type it."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from recbole_leaprec.cli import main, parse
+
+ROOT = Path(__file__).parent.parent
+
+
+def leaprec(*arguments, cwd, **more):
+    command = [sys.executable, str(ROOT / "run_leaprec.py"), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+
+
+def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_the_table(tmp_path):
+    done = leaprec("--model=SASRecCD", "--dataset=ml-100k", "--epochs=2", "--output_dir=out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "training: 100%" in done.stderr
+    header, backbone, reranked = done.stdout.split("test\n")[1].splitlines()[:3]
+    assert header.split() == ["HR@10", "nDCG@10", "S_KL@10", "C_KL@10", "seconds"]
+
+    out = tmp_path / "out"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+    assert {file.name for file in out.iterdir()} == {"result.json", "config.yaml", "model.pth", "train.log", "tensorboard"}
+    result = json.loads((out / "result.json").read_text())
+    test = result["backbone"]["test"]
+    assert backbone.split() == ["backbone", *(f"{test[m]:.4f}" for m in ("hit@10", "ndcg@10", "skl@10", "ckl@10"))]
+    assert reranked.startswith("leaprec lambda=0.3")
+    assert result["rerank"][0]["test"]["skl@10"] < 0.7 * test["skl@10"]
+    assert set(result["backbone"]["valid"]) == set(test)
+    assert {"versions", "config", "seed", "timing"} <= set(result)
+    assert "epoch 1 training" in (out / "train.log").read_text()
+
+    again = leaprec("--config_files=out/config.yaml", "--output_dir=again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    second = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert second["backbone"] == result["backbone"]
+    assert second["rerank"][0]["test"] == result["rerank"][0]["test"]
+    assert second["config"] == result["config"] == yaml.safe_load((out / "config.yaml").read_text())
+
+    evaluated = leaprec("evaluate", "--checkpoint=out/model.pth", "--output_dir=eval", cwd=tmp_path)
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert evaluated.stdout.split("seconds")[1].splitlines()[1] == backbone
+    third = json.loads((tmp_path / "eval" / "result.json").read_text())
+    assert third["rerank"][0]["test"] == result["rerank"][0]["test"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model=SASRekCD"], "unknown model 'SASRekCD'; did you mean 'SASRecCD'?"),
+        (["--dataset=ml-1n"], "unknown dataset 'ml-1n'; did you mean 'ml-1m'?"),
+        (["--rerank_lamda=0.5"], "unknown key 'rerank_lamda'; did you mean 'rerank_lambda'?"),
+        (["--alpha=2"], "alpha (decay of the sequential preference a step) must be a number in (0, 1], got 2"),
+        (["--category_field=genre"], "no field 'genre' (category_field). its fields are item_id, movie_title, release_year, class"),
+        (["--topk=[10,5000]"], "topk (list lengths K) must not exceed the number of items, 1682"),
+        (["--epochs"], "--epochs has no value"),
+        (["epochs=3"], "unknown command 'epochs=3'"),
+        (["--epochs=3", "--epochs=4"], "--epochs is given twice"),
+        (["--topk=[5"], "--topk: cannot read '[5'"),
+        (["trane"], "unknown command 'trane'; did you mean 'train'?"),
+        (["evaluate"], "--checkpoint=PATH is needed"),
+        (["evaluate", "--checkpont=x"], "you wrote --checkpont"),
+        (["evaluate", "--checkpoint=nowhere.pth"], "nowhere.pth does not exist"),
+        (["--config_files=nowhere.yaml"], "config file nowhere.yaml does not exist"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert f"leaprec: error: {message}" in error or message in error
+    assert error.strip().count("\n") == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "result.json").write_text("{}")
+    assert main(["--output_dir=out"]) == 2
+    assert "output_dir out already holds a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_help_says_what_a_command_does_and_shows_defaults(command, capsys):
+    assert main([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: leaprec")
+    assert "--rerank_lambda" in text
+    assert "(default 0.3)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--a=1", "--b", "x"], {"a": 1, "b": "x"}),
+        (["--a=1e-3", "--b=True", "--c=None", "--d=~"], {"a": 0.001, "b": True, "c": None, "d": None}),
+        (["--a={'LS': 'valid_and_test'}"], {"a": {"LS": "valid_and_test"}}),
+        (["--dataset=ml-1m", "--path=a=b"], {"dataset": "ml-1m", "path": "a=b"}),
+    ],
+)
+def test_values_are_read_as_users_mean_them(words, expected):
+    assert parse(words) == expected
+
+
+def test_the_wheel_carries_the_properties_and_works_without_the_checkout(tmp_path):
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(tmp_path),
+        str(ROOT),
+    ]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        shipped = {name.removeprefix("recbole_leaprec/") for name in wheel.namelist()}
+        wheel.extractall(tmp_path / "site")
+    kept = {str(file.relative_to(ROOT)) for file in (ROOT / "properties").rglob("*.yaml")}
+    assert kept <= shipped
+    assert {str(f.relative_to(ROOT / "recbole_leaprec")) for f in (ROOT / "recbole_leaprec").rglob("*.py")} <= shipped
+    program = "import recbole_leaprec.config as c, recbole_leaprec.cli as m; print(c.PROPERTIES); m.main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")},
+                          capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert done.stdout.startswith(str(tmp_path / "site")), done.stderr
+    assert "(default 0.3)" in done.stdout

@@ -1,0 +1,90 @@
+"""The fixes for RecBole, each against what RecBole does or should do."""
+
+import functools
+import http.server
+import threading
+import zipfile
+
+import pytest
+import torch
+from recbole.data.dataset import SequentialDataset
+
+from recbole_leaprec.compat import CompatDataset
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.data import SequenceDataset, create_dataset
+
+FEATURES = {"load_col": {"inter": ["user_id", "item_id", "rating", "timestamp"], "item": ["item_id", "release_year", "movie_title"],
+                         "user": ["user_id", "age"]}}  # fmt: skip
+
+
+def test_loading_and_renumbering_are_recboles(monkeypatch):
+    config = LeapRecConfig("SASRecCD", "ml-100k", config_dict=FEATURES)
+    stock, ours = SequentialDataset(config), CompatDataset(config)
+    for table in ("inter_feat", "item_feat", "user_feat"):
+        for field in getattr(stock, table):
+            theirs, mine = getattr(stock, table)[field].tolist(), getattr(ours, table)[field].tolist()
+            same = [list(a) == list(b) if hasattr(a, "__len__") else a == b for a, b in zip(theirs, mine, strict=True)]
+            assert all(same), field
+    for field in ("user_id", "item_id", "class", "movie_title", "release_year"):
+        assert stock.field2id_token[field].tolist() == ours.field2id_token[field].tolist()
+        assert stock.field2seqlen[field] == ours.field2seqlen[field]
+    assert {f: stock.field2type[f] for f in stock.field2type} == {f: ours.field2type[f] for f in ours.field2type}
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A web server on loopback that has toy.zip."""
+    (tmp_path / "web").mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "web")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield tmp_path / "web", f"http://127.0.0.1:{web.server_address[1]}/toy-archive.zip"
+        web.shutdown()
+
+
+def dataset_from(url):
+    class Downloaded(SequenceDataset):
+        def _get_download_url(self, url_file, allow_none=False):
+            return url
+
+    return Downloaded
+
+
+def test_a_dataset_is_downloaded_unpacked_and_loaded(server, toy, tmp_path, make_config):
+    web, url = server
+    with zipfile.ZipFile(web / "toy-archive.zip", "w") as archive:
+        for suffix in ("inter", "item"):
+            archive.write(toy / "toy" / f"toy.{suffix}", f"toy-archive.{suffix}")
+    config = make_config(data_path=str(tmp_path / "fresh"))
+    assert len(dataset_from(url)(config)) == len(create_dataset(make_config()))
+    assert sorted(file.name for file in (tmp_path / "fresh" / "toy").iterdir()) == ["toy.inter", "toy.item"]
+    assert [entry.name for entry in (tmp_path / "fresh").iterdir()] == ["toy"]
+
+
+def test_a_failed_download_says_what_to_do_and_leaves_nothing(server, tmp_path, make_config):
+    _, url = server
+    config = make_config(data_path=str(tmp_path / "fresh"))
+    with pytest.raises(
+        ValueError, match=r"'toy' is not in .*fresh and could not be downloaded .* Put toy.inter and toy.item into"
+    ):
+        dataset_from(url)(config)
+    assert list((tmp_path / "fresh").iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "near"), [("ml-1n", "ml-1m"), ("toi", "toy")])
+def test_unknown_datasets_are_refused_with_the_nearest(toy, name, near):
+    config = LeapRecConfig("SASRecCD", name, config_dict={"data_path": str(toy), "category_field": "genre"})
+    with pytest.raises(ValueError, match=f"unknown dataset '{name}'; did you mean '{near}'"):
+        create_dataset(config)
+
+
+def test_tensorboard_files_are_in_the_runs_folder(prepare, tmp_path, monkeypatch):
+    from recbole_leaprec.trainer import LeapRecTrainer
+
+    monkeypatch.chdir(tmp_path)
+    config, dataset, _ = prepare(output_dir=str(tmp_path / "run"), checkpoint_dir=str(tmp_path / "run"))
+    trainer = LeapRecTrainer(config, config.model_class(config, dataset), dataset)
+    trainer.tensorboard.close()
+    assert list((tmp_path / "run" / "tensorboard").iterdir())
+    assert not (tmp_path / "log_tensorboard").exists()
+    assert torch.is_tensor(trainer.preference({"history_end": torch.tensor([0])}, 0.9))

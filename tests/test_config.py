@@ -1,0 +1,101 @@
+"""Properties, precedence, and every key that must be refused."""
+
+import pytest
+import yaml
+
+from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES, LeapRecConfig
+
+
+def test_the_papers_settings_are_the_defaults(tmp_path):
+    config = LeapRecConfig("SASRecCD", "ml-1m", config_dict={"data_path": str(tmp_path)})
+    expected = {
+        "learning_rate": 0.001, "hidden_size": 50, "train_batch_size": 128, "n_layers": 2, "n_heads": 1,
+        "hidden_dropout_prob": 0.2, "attn_dropout_prob": 0.2, "MAX_ITEM_LIST_LENGTH": 200, "epochs": 200,
+        "alpha": 0.9, "beta": 0.01, "gamma": 0.1, "bpr_weight": 1.0, "loss_type": "BPR", "valid_metric": "NDCG@10",
+        "reranker": "leaprec", "rerank_lambda": 0.3, "category_field": "genre", "train_positions": "all",
+    }  # fmt: skip
+    assert {key: config[key] for key in expected} == expected
+    other = LeapRecConfig("SASRecCD", "anything", config_dict={"category_field": "x"})
+    assert (other["hidden_dropout_prob"], other["MAX_ITEM_LIST_LENGTH"], other["epochs"]) == (0.5, 50, 100)
+
+
+def test_files_win_over_properties_and_the_dict_over_files(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("gamma: 0.5\nalpha: 0.8\n")
+    config = LeapRecConfig("SASRecCD", "ml-1m", [str(file)], {"gamma": 0.7})
+    assert (config["gamma"], config["alpha"], config["beta"]) == (0.7, 0.8, 0.01)
+
+
+def test_a_plain_model_has_the_sizes_of_its_cd_twin_and_trains_as_recbole_does():
+    plain, twin = LeapRecConfig("SASRec", "ml-100k"), LeapRecConfig("SASRecCD", "ml-100k")
+    assert all(plain[key] == twin[key] for key in ("hidden_size", "n_heads", "loss_type"))
+    assert (plain["train_positions"], twin["train_positions"]) == ("last", "all")
+
+
+def test_every_key_of_the_plugin_has_a_default():
+    assert set(PLUGIN_KEYS) <= set(yaml.safe_load((PROPERTIES / "overall.yaml").read_text()))
+
+
+def test_what_the_plugin_reads_is_loaded_whatever_load_col_says():
+    config = LeapRecConfig("SASRecCD", "ml-100k", config_dict={"load_col": {"inter": ["user_id", "item_id"]}})
+    assert config["load_col"]["inter"] == ["user_id", "item_id", "timestamp", "rating"]
+    assert "class" in config["load_col"]["item"]
+
+
+def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pytest", "--gamma=7", "--nonsense=1"])
+    assert LeapRecConfig("SASRecCD", "ml-100k")["gamma"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rerank_lamda": 0.5}, "unknown key 'rerank_lamda'; did you mean 'rerank_lambda'?"),
+        ({"learning_rat": 0.5}, "unknown key 'learning_rat'; did you mean 'learning_rate'?"),
+        ({"reranker": "calirek"}, "unknown reranker 'calirek'"),
+        ({"reranker": "leaprek"}, "did you mean 'leaprec'?"),
+        ({"alpha": 0}, r"alpha .* must be a number in \(0, 1\], got 0"),
+        ({"alpha": 1.5}, "alpha .* got 1.5"),
+        ({"alpha": "high"}, "alpha .* got 'high'"),
+        ({"alpha": True}, "alpha .* got True"),
+        ({"beta": 0}, r"beta .* must be a number in \(0, 1\), got 0"),
+        ({"beta": 1}, "beta .* got 1"),
+        ({"gamma": -1}, "gamma .* must be a number, 0 or more, got -1"),
+        ({"gamma": float("nan")}, "gamma .* got nan"),
+        ({"bpr_weight": -0.1}, "bpr_weight .* got -0.1"),
+        ({"gamma": 0, "bpr_weight": 0}, "no loss left to train with"),
+        ({"rerank_lambda": 1.1}, r"rerank_lambda .* must be a number in \[0, 1\], got 1.1"),
+        ({"rerank_candidates": 0}, "rerank_candidates .* got 0"),
+        ({"rerank_candidates": 5}, "rerank_candidates must be at least the largest K, 10"),
+        ({"mask_history": "yes"}, "mask_history .* must be True or False, got 'yes'"),
+        ({"train_positions": "first"}, "train_positions .* must be all, last, or None"),
+        ({"topk": [0, 10]}, r"topk .* must be whole numbers, 1 or more, got \[0, 10\]"),
+        ({"topk": "ten"}, "topk .* got 'ten'"),
+        ({"topk": [5]}, r"valid_metric 'NDCG@10' must be one of metrics .* @ one of topk \[5\]"),
+        ({"metrics": ["Hit", "NDCK"]}, "unknown metric 'NDCK'; did you mean 'ndcg'?"),
+        ({"epochs": 0}, "epochs must be a whole number, 1 or more, got 0"),
+        ({"loss_type": "CE"}, "loss_type of SASRecCD must be BPR, got 'CE'"),
+        ({"eval_args": {"split": {"RS": [8, 1, 1]}, "order": "TO"}}, "leave-one-out"),
+        ({"eval_args": {"split": {"LS": "valid_and_test"}, "order": "TO", "mode": "uni100"}}, "full ranking"),
+        ({"train_neg_sample_args": {"distribution": "popularity", "sample_num": 1}}, "one uniform negative a position"),
+        ({"transform": "crop_itemseq"}, "transform works with train_positions: last only"),
+    ],
+)  # fmt: skip
+def test_bad_values_are_refused_with_the_key_the_value_and_what_is_allowed(changes, message):
+    with pytest.raises(ValueError, match=message):
+        LeapRecConfig("SASRecCD", "ml-100k", config_dict=changes)
+
+
+def test_bad_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"config file nowhere.yaml does not exist"):
+        LeapRecConfig("SASRecCD", "ml-100k", ["nowhere.yaml"])
+    for text, message in (("a: [", "is not yaml"), ("just words", "must hold `key: value` lines")):
+        file = tmp_path / "bad.yaml"
+        file.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            LeapRecConfig("SASRecCD", "ml-100k", [str(file)])
+
+
+def test_training_all_positions_needs_a_cd_model():
+    with pytest.raises(ValueError, match="train_positions: all needs a CD model, and SASRec is not one"):
+        LeapRecConfig("SASRec", "ml-100k", config_dict={"train_positions": "all"})
