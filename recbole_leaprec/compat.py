@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from urllib.error import URLError
 
@@ -29,6 +30,8 @@ RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
 
 # RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
 torch.autograd.set_detect_anomaly(False)
+# RecBole's training loop makes its GradScaler by a name that torch has renamed; the warning would land in a progress bar.
+warnings.filterwarnings("ignore", message=r".*GradScaler.*is deprecated", category=FutureWarning, module=r"recbole\..*")
 
 
 class CompatConfig(Config):

@@ -14,7 +14,7 @@ from recbole_leaprec.compat import CompatTrainer
 from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.evaluator import Reranking, RerankingCollector
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.model.cd_mixin import PREFERENCE
+from recbole_leaprec.model.cd_mixin import PREFERENCE, CalibrationDisentangledMixin
 
 
 class LeapRecTrainer(CompatTrainer):
@@ -44,11 +44,12 @@ class LeapRecTrainer(CompatTrainer):
         calculate_loss = loss_func or self.model.calculate_loss
 
         def loss_with_preference(interaction):
-            if getattr(self.model, "gamma", 0):
+            if isinstance(self.model, CalibrationDisentangledMixin) and self.model.gamma:
                 interaction[PREFERENCE] = self.preference(interaction, self.config["alpha"])
             return calculate_loss(interaction)
 
-        bar = tqdm(train_data, desc=set_color(f"epoch {epoch_idx}", "pink"), leave=False, disable=not show_progress)
+        # None: not where there is no terminal to wipe the bar from again.
+        bar = tqdm(train_data, desc=f"epoch {epoch_idx}", leave=False, disable=None if show_progress else True)
         return super()._train_epoch(bar, epoch_idx, loss_with_preference)
 
     def _full_sort_batch_eval(self, batched_data):
