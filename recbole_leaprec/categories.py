@@ -67,16 +67,14 @@ class ItemCategories:
 
         # The categories of each profile, filled up with category 0 at weight 0.
         self._profile_categories = torch.tensor([[*profile, *[0] * (width - len(profile))] for profile in profiles])
-        self._profile_shares = torch.tensor(
-            [[*[1 / len(profile)] * len(profile), *[0.0] * (width - len(profile))] if profile else [0.0] * width
-             for profile in profiles],
-            dtype=torch.float64,
-        )  # fmt: skip
+        size = torch.tensor([[len(profile)] for profile in profiles])
+        filled = torch.arange(width) < size
+        self._profile_shares = filled.double() / size.clamp_min(1)
         self.profiles = torch.zeros(len(profiles), len(self.names), dtype=torch.float64)
         self.profiles.scatter_add_(1, self._profile_categories, self._profile_shares)
         self._pair_of_profile, self._pair_category, self._pair_share = self._pairs()
         self._item_categories = self._profile_categories[self.profile_of_item]
-        self._item_shares = self._profile_shares[self.profile_of_item].float()
+        self._item_shares = self._profile_shares[self.profile_of_item]
         self.distribution = self.profiles[self.profile_of_item]
 
     @classmethod

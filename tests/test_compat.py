@@ -12,12 +12,14 @@ from recbole.data.dataset import SequentialDataset
 from recbole_leaprec.compat import CompatDataset
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset
+from tests.conftest import needs_stock_recbole
 
 FEATURES = {"load_col": {"inter": ["user_id", "item_id", "rating", "timestamp"], "item": ["item_id", "release_year", "movie_title"],
                          "user": ["user_id", "age"]}}  # fmt: skip
 
 
-def test_loading_and_renumbering_are_recboles(monkeypatch):
+@needs_stock_recbole
+def test_loading_and_renumbering_are_recboles():
     config = LeapRecConfig("SASRecCD", "ml-100k", config_dict=FEATURES)
     stock, ours = SequentialDataset(config), CompatDataset(config)
     for table in ("inter_feat", "item_feat", "user_feat"):
