@@ -52,6 +52,9 @@ class LeapRecTrainer(CompatTrainer):
         bar = tqdm(train_data, desc=f"epoch {epoch_idx}", leave=False, disable=None if show_progress else True)
         return super()._train_epoch(bar, epoch_idx, loss_with_preference)
 
+    def _valid_epoch(self, valid_data, show_progress=False):
+        return super()._valid_epoch(valid_data, show_progress=False)  # RecBole's bar would stay on the screen, one an epoch
+
     def _full_sort_batch_eval(self, batched_data):
         interaction, scores, positive_u, positive_i = super()._full_sort_batch_eval(batched_data)
         for field, alpha in ((SEQUENTIAL_PREFERENCE, self.config["alpha"]), (STATIC_PREFERENCE, 1.0)):
