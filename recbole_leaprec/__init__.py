@@ -3,10 +3,10 @@
 The tensor functions need no RecBole; `run_leaprec` and `evaluate` are the whole way from files to figures.
 """
 
+from recbole_leaprec.calibration import miscalibration
 from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.miscalibration import miscalibration
 from recbole_leaprec.preference import sequential_preference
-from recbole_leaprec.rerank import rerank
+from recbole_leaprec.reranking import rerank
 
 __version__ = "0.1.0"
 __all__ = ["ItemCategories", "evaluate", "miscalibration", "rerank", "run_leaprec", "sequential_preference"]

@@ -13,14 +13,19 @@ from torch import Tensor
 _SMALLEST_SHARE = 1e-20
 
 
-def divergence_saved(p: Tensor, before: Tensor | float, added: Tensor | float, beta: float) -> Tensor:
-    """How much KL(p || q~) falls in each category when `added` is put on top of the share `before` of q.
+def divergence_saved(p: Tensor, before: Tensor | float, added: Tensor, beta: float, k: int = 1) -> Tensor:
+    """How much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
 
-    `p log((q~ + (1-beta) added) / q~)` with `q~ = (1-beta) before + beta p` (Eq. 4), 0 where p is 0. An empty list has
+    `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4) and q the category's sum over the list divided by
+    k; that is `p log(1 + added / (before + k beta / (1-beta) p))`, 0 where p is 0. An empty list has
     `KL(p || beta p) = log(1/beta)`, so every divergence here is that figure less a sum of these terms.
+
+    Args:
+        before, added: sums of p(c|i) over items, not means.
     """
-    smoothed = (1 - beta) * before + beta * p
-    return p * torch.log1p((1 - beta) * added / smoothed.clamp_min(beta * _SMALLEST_SHARE))
+    smoothing = k * beta / (1 - beta)
+    smoothed = (before + smoothing * p).clamp_min_(smoothing * _SMALLEST_SHARE)
+    return torch.div(added, smoothed, out=smoothed).log1p_().mul_(p)
 
 
 class ItemCategories:
@@ -34,6 +39,11 @@ class ItemCategories:
         distribution: `[I, C]` float64, p(c|i) = 1/n_i for each of the n_i categories of item i.
         profile_of_item: `[I]`, the profile of each item.
         profiles: `[P+1, C]` float64, p(c|profile).
+        profile_categories, profile_shares: `[P+1, n]` the categories of each profile and p(c|profile) of each, the
+            smaller profiles filled up with share 0.
+        items_by_profile: `[I]` item ids, those of a profile side by side, by rising id; profile j has `profile_size[j]` of
+            them from `profile_begin[j]` on.
+        pair_category, pair_share: `[M]` the (category, share) pairs that occur.
         uncategorised: how many items had no category.
 
     Example:
@@ -43,7 +53,7 @@ class ItemCategories:
         >>> categories.distribution[1].tolist()
         [0.5, 0.0, 0.5]
         >>> categories.profile_of_item.tolist()
-        [0, 1, 2, 1]
+        [0, 2, 1, 2]
     """
 
     def __init__(self, names: Sequence[str], members: Sequence[Iterable[int]]):
@@ -58,24 +68,27 @@ class ItemCategories:
         self.uncategorised = sum(not categories for categories in sets[1:])
         sets[1:] = [categories or everything for categories in sets[1:]]
 
-        index: dict[tuple[int, ...], int] = {}
-        self.profile_of_item = torch.tensor([index.setdefault(categories, len(index)) for categories in sets])
-        profiles = list(index)
-        width = max(map(len, profiles), default=0)
-        if width and max(max(profile, default=0) for profile in profiles) >= len(self.names):
+        # Profiles are numbered by size, so that those with more than m categories are a run at the end.
+        profiles = [(), *sorted(set(sets[1:]), key=lambda profile: (len(profile), profile))]
+        if any(profile[-1] >= len(self.names) for profile in profiles[1:]):
             raise ValueError(f"a category index is not below the number of categories ({len(self.names)})")
+        index = {profile: number for number, profile in enumerate(profiles)}
+        self.profile_of_item = torch.tensor([index[categories] for categories in sets])
 
-        # The categories of each profile, filled up with category 0 at weight 0.
-        self._profile_categories = torch.tensor([[*profile, *[0] * (width - len(profile))] for profile in profiles])
+        # The categories of each profile, filled up with category 0 at share 0.
         size = torch.tensor([[len(profile)] for profile in profiles])
-        filled = torch.arange(width) < size
-        self._profile_shares = filled.double() / size.clamp_min(1)
+        width = int(size.max())
+        self.profile_categories = torch.tensor([[*profile, *[0] * (width - len(profile))] for profile in profiles])
+        self.profile_shares = (torch.arange(width) < size).double() / size.clamp_min(1)
         self.profiles = torch.zeros(len(profiles), len(self.names), dtype=torch.float64)
-        self.profiles.scatter_add_(1, self._profile_categories, self._profile_shares)
-        self._pair_of_profile, self._pair_category, self._pair_share = self._pairs()
-        self._item_categories = self._profile_categories[self.profile_of_item]
-        self._item_shares = self._profile_shares[self.profile_of_item]
+        self.profiles.scatter_add_(1, self.profile_categories, self.profile_shares)
         self.distribution = self.profiles[self.profile_of_item]
+
+        self.items_by_profile = self.profile_of_item.argsort(stable=True)
+        self.profile_size = torch.bincount(self.profile_of_item)
+        self.profile_begin = self.profile_size.cumsum(0) - self.profile_size
+        self.pair_category, self.pair_share, pair_of = self._pairs()
+        self._pairs_by_place = [pair_of[size[:, 0] > m, m] for m in range(width)]
 
     @classmethod
     def from_lists(cls, lists: Sequence[Iterable[str]]) -> ItemCategories:
@@ -85,10 +98,10 @@ class ItemCategories:
         return cls(names, [[index[name] for name in categories] for categories in lists])
 
     def _pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The (category, share) pairs that occur: logs are taken for these alone, then summed by profile."""
-        keys = torch.stack([self._profile_categories.double(), self._profile_shares], dim=-1)
+        """The (category, share) pairs that occur, and which of them each profile has: logs are taken for these alone."""
+        keys = torch.stack([self.profile_categories.double(), self.profile_shares], dim=-1)
         pairs, inverse = torch.unique(keys.flatten(0, 1), dim=0, return_inverse=True)
-        return inverse.view_as(self._profile_categories), pairs[:, 0].long(), pairs[:, 1]
+        return pairs[:, 0].long(), pairs[:, 1], inverse.view_as(self.profile_categories)
 
     @property
     def n_items(self) -> int:
@@ -106,8 +119,16 @@ class ItemCategories:
 
     def to(self, device: torch.device | str) -> ItemCategories:
         """The same categories with every tensor on `device`."""
+        if self.distribution.device == torch.device(device):
+            return self
+
+        def move(value):
+            if isinstance(value, list) and value and isinstance(value[0], Tensor):
+                return [tensor.to(device) for tensor in value]
+            return value.to(device) if isinstance(value, Tensor) else value
+
         moved = object.__new__(ItemCategories)
-        moved.__dict__.update({k: v.to(device) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
+        moved.__dict__.update({name: move(value) for name, value in self.__dict__.items()})
         return moved
 
     def kl(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
@@ -124,27 +145,32 @@ class ItemCategories:
             >>> categories.kl(torch.tensor([[0.7, 0.3]]), torch.tensor([[1, 2]])).round(decimals=4)
             tensor([[1.1340, 2.8645]])
         """
+        profile = self.profile_of_item[items]
+        index, share = self.profile_categories[profile], self.profile_shares[profile].to(p.dtype)
         several = items.dim() == p.dim()
-        index = self._item_categories[items]
-        share = self._item_shares[items].to(p.dtype)
         of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
         return math.log(1 / beta) - divergence_saved(of_item, 0.0, share, beta).sum(-1)
 
+    def saved_by_pair(self, p: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
+        """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`."""
+        share = self.pair_share.to(p.dtype)[:, None]
+        return divergence_saved(p[self.pair_category], picked[self.pair_category], share, beta, k)
+
+    def add_by_profile(self, of_pair: Tensor, total: Tensor) -> Tensor:
+        """Add to each profile's row of `total [P+1, N]` the terms `[M, N]` of the pairs that it has."""
+        for pairs in self._pairs_by_place:
+            total[len(total) - len(pairs) :] += of_pair[pairs]
+        return total
+
     def saved_by_profile(self, p: Tensor, picked: Tensor, k: int, beta: float = 0.01) -> Tensor:
-        """`[B, P+1]`: how much of S_KL an item of each profile saves as the k-th of a list; what a greedy step ranks by.
+        """`[P+1, N]`: how much of S_KL an item of each profile saves as the k-th of a list; what a greedy step ranks by.
 
         Less is better in S_KL and more is better here: `S_KL(picked + i) = constant - saved`, where the constant (the
         divergence of the picked items alone, spread over k places) is the same for every i.
 
         Args:
-            p: `[B, C]`.
-            picked: `[B, C]`, the sum of p(.|i) over the k-1 items picked so far.
+            p: `[C, N]`, a column a list.
+            picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
         """
-        of_pair = p[:, self._pair_category]
-        before = picked[:, self._pair_category] / k
-        saved = divergence_saved(of_pair, before, self._pair_share.to(p.dtype) / k, beta)
-        # Summed column by column: the order of the additions, and so the last bit, is the same for any batch size.
-        total = torch.zeros(len(p), len(self.profiles), dtype=p.dtype, device=p.device)
-        for column in self._pair_of_profile.unbind(1):
-            total += saved[:, column]
-        return total
+        total = torch.zeros(len(self.profiles), p.shape[1], dtype=p.dtype, device=p.device)
+        return self.add_by_profile(self.saved_by_pair(p, picked, k, beta), total)

@@ -18,7 +18,7 @@ from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatConfig
 from recbole_leaprec.evaluator import register_metrics
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
-from recbole_leaprec.rerank import RERANKERS, get_reranker
+from recbole_leaprec.reranking import RERANKERS, get_reranker
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
 _PACKAGE = Path(__file__).resolve().parent

@@ -57,8 +57,8 @@ def test_saving_by_profile_is_the_fall_of_the_divergence(catalogue, beta, data):
     picked = data.draw(st.lists(st.integers(1, len(lists) - 1), max_size=4))
     rows = [reference.distribution(own, names) for own in lists]
     categories = ItemCategories.from_lists(lists)
-    total = torch.tensor([[sum(rows[i][c] for i in picked) for c in range(len(names))]], dtype=torch.float64)
-    saved = categories.saved_by_profile(torch.tensor([p], dtype=torch.float64), total, len(picked) + 1, beta)[0]
+    total = torch.tensor([[sum(rows[i][c] for i in picked)] for c in range(len(names))], dtype=torch.float64)
+    saved = categories.saved_by_profile(torch.tensor([p], dtype=torch.float64).T, total, len(picked) + 1, beta)[:, 0]
     after = [
         reference.kl(p, reference.mean([rows[j] for j in [*picked, i]], len(names)), beta) for i in range(1, len(lists))
     ]

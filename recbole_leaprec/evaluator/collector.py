@@ -13,7 +13,7 @@ from recbole.evaluator.collector import DataStruct
 from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.compat import CompatCollector
 from recbole_leaprec.evaluator.metrics import CATEGORIES, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.rerank import SHORT_LISTS, get_reranker, make_lists
+from recbole_leaprec.reranking import SHORT_LISTS, get_reranker, rerank_sweep
 
 _logger = logging.getLogger(__name__)
 
@@ -32,7 +32,10 @@ class Reranking:
 
 @dataclass
 class Collected:
-    """What one reranking gave: RecBole's evaluation resources, and the seconds spent on reranking alone."""
+    """What one reranking gave: RecBole's evaluation resources, and the seconds spent on reranking alone.
+
+    Lambdas of one method are reranked together, and each has an equal share of the seconds.
+    """
 
     reranking: Reranking
     struct: DataStruct
@@ -61,6 +64,9 @@ class RerankingCollector(CompatCollector):
         """From the next evaluation on, rerank in these ways."""
         self.rerankings = rerankings
         self._running = [Collected(reranking, DataStruct()) for reranking in rerankings]
+        self._sweeps: dict[tuple, list[Collected]] = {}
+        for run in self._running:
+            self._sweeps.setdefault((run.reranking.method, run.reranking.candidates), []).append(run)
 
     def needs(self, name: str) -> bool:
         """Whether a metric or a reranking needs this preference."""
@@ -77,25 +83,34 @@ class RerankingCollector(CompatCollector):
                 self.data_struct.update_tensor(name, interaction[name])
         positive = torch.zeros_like(scores_tensor, dtype=torch.int)
         positive[positive_u, positive_i] = 1
-        for run in self._running:
+        for runs in self._sweeps.values():
             started = time.perf_counter()
-            lists = self._lists(run.reranking, scores_tensor, interaction)
-            run.seconds += time.perf_counter() - started
-            run.users += len(lists)
-            run.short += int((lists[:, -1] == 0).sum())
-            if "rec.items" in self._lists_needed:
-                run.struct.update_tensor("rec.items", lists)
-            if "rec.topk" in self._lists_needed:
-                hits = positive.gather(1, lists) * (lists != 0)
-                run.struct.update_tensor("rec.topk", torch.cat([hits, positive.sum(1, keepdim=True)], dim=1))
+            sweep = self._sweep(runs, scores_tensor, interaction)
+            seconds = time.perf_counter() - started
+            for run, lists in zip(runs, sweep, strict=True):
+                run.seconds += seconds / len(runs)
+                run.users += len(lists)
+                run.short += int((lists[:, -1] == 0).sum())
+                if "rec.items" in self._lists_needed:
+                    run.struct.update_tensor("rec.items", lists)
+                if "rec.topk" in self._lists_needed:
+                    hits = positive.gather(1, lists) * (lists != 0)
+                    run.struct.update_tensor("rec.topk", torch.cat([hits, positive.sum(1, keepdim=True)], dim=1))
 
-    def _lists(self, reranking: Reranking, scores, interaction):
-        target = get_reranker(reranking.method).target
-        p = interaction[PREFERENCES[target]] if target else None
-        return make_lists(
-            scores, p, self.data_struct.get(CATEGORIES), max(self.topk), reranking.method, reranking.lam,
-            self.config["beta"], reranking.candidates,
-        )  # fmt: skip
+    def _sweep(self, runs: list[Collected], scores, interaction):
+        """Lists `[len(runs), B, K]` of rerankings that differ in lambda alone."""
+        one = runs[0].reranking
+        target = get_reranker(one.method).target
+        return rerank_sweep(
+            scores,
+            interaction[PREFERENCES[target]] if target else None,
+            self.data_struct.get(CATEGORIES),
+            max(self.topk),
+            one.method,
+            [run.reranking.lam for run in runs],
+            self.config["beta"],
+            one.candidates,
+        )
 
     def get_data_struct(self):
         """RecBole's resources for the first reranking; `collected` holds those for all."""

@@ -6,7 +6,7 @@ from recbole.evaluator import register
 from recbole.evaluator.base_metric import AbstractMetric
 from recbole.utils import EvaluatorType
 
-from recbole_leaprec.miscalibration import miscalibration
+from recbole_leaprec.calibration import miscalibration
 
 CATEGORIES = "data.categories"
 SEQUENTIAL_PREFERENCE = "rec.sequential_preference"

@@ -8,11 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recbole_leaprec import ItemCategories, rerank
-from recbole_leaprec.rerank import RERANKERS
+from recbole_leaprec.reranking import RERANKERS
 from tests import reference
 from tests.strategies import rerank_cases
 
-WEIGHTS = {"none": lambda lam: lambda k: 0.0, "leaprec": lambda lam: lambda k: lam ** (1 / k)}
+WEIGHTS = {
+    "none": lambda lam: lambda k: 0.0,
+    "leaprec": lambda lam: lambda k: lam ** (1 / k),
+    "calirec": lambda lam: lambda k: lam,
+    "calirec_plus": lambda lam: lambda k: lam,
+    "pr_reverse": lambda lam: lambda k: lam**k,
+}
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 
 
@@ -116,7 +122,10 @@ def test_scores_are_left_as_they_were(good):
         ({"scores": torch.zeros(4)}, r"scores must be \[B, 4\]"),
         ({"p": torch.full((1, 2), 0.5)}, r"p must be \[2, 2\] for these scores, got \[1, 2\]"),
         ({"p": None}, "leaprec calibrates to p, and p is None"),
-        ({"p": torch.tensor([[0.5, 0.5], [0.5, 0.6]])}, "1 rows of p do not sum to one; the first is row 1, with 1.1"),
+        (
+            {"p": torch.tensor([[0.5, 0.5], [0.5, 0.6]])},
+            "1 rows of p are not distributions that sum to one; the first is row 1, with the sum 1.1",
+        ),
         (
             {"scores": torch.tensor([[0.0, 1, 2, 3], [0.0, float("nan"), float("inf"), 0]])},
             r"1 rows of scores hold nan or \+inf; the first is row 1, with 2",

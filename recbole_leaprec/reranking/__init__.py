@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.rerank.registry import RERANKERS, Reranker, get_reranker, register
+from recbole_leaprec.reranking.registry import RERANKERS, Reranker, get_reranker, register, register_greedy
+from recbole_leaprec.reranking.topk import top_items
 
-__all__ = ["RERANKERS", "Reranker", "get_reranker", "make_lists", "register", "rerank"]
+__all__ = [
+    "RERANKERS", "SHORT_LISTS", "Reranker", "get_reranker", "register", "register_greedy", "rerank", "rerank_sweep",
+]  # fmt: skip
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +41,8 @@ def rerank(
         method: a name in `RERANKERS`.
         lam: weight of calibration in [0, 1]: 0 is plain top-k, 1 calibration alone.
         beta: smoothing of Eq. 4, in (0, 1).
-        candidates: rerank the n most relevant items only; None for the whole catalogue.
+        candidates: rerank the n most relevant items only; None for the method's own choice, the whole catalogue for
+            the greedy ones.
 
     Returns:
         LongTensor `[B, k]` on the device of `scores`. Users with fewer than k allowed items get 0 at the end of their
@@ -55,62 +60,66 @@ def rerank(
         >>> rerank(scores, p, categories, k=2, lam=0.5)
         tensor([[1, 3]])
     """
-    lists = make_lists(scores, p, categories, k, method, lam, beta, candidates)
+    lists = rerank_sweep(scores, p, categories, k, method, [lam], beta, candidates)[0]
     short = int((lists[:, -1] == 0).sum())
     if short:
         _logger.warning(SHORT_LISTS, short, len(lists), k)
     return lists
 
 
-def make_lists(
+def rerank_sweep(
     scores: Tensor,
     p: Tensor | None,
     categories: ItemCategories,
-    k: int,
-    method: str,
-    lam: float,
-    beta: float,
-    candidates: int | None,
+    k: int = 10,
+    method: str = "leaprec",
+    lambdas: Sequence[float] = (0.3,),
+    beta: float = 0.01,
+    candidates: int | None = None,
 ) -> Tensor:
-    """`rerank` without the warning, for callers that go batch by batch and warn once."""
+    """`rerank` for many lambdas at once, `[len(lambdas), B, k]`: what does not depend on lambda is done once.
+
+    The lists for a shorter k are the heads of these, for all greedy methods. No warning counts short lists here.
+    """
     reranker = get_reranker(method)
     if p is None and reranker.target is not None:
         raise ValueError(f"{method} calibrates to p, and p is None")
-    _check(scores, p, categories, k, lam, beta, candidates)
-    scores = scores.clone()
-    scores[:, 0] = -torch.inf
-    if candidates is not None and candidates < scores.shape[1]:
-        kept = get_reranker("none").run(scores, p, categories, candidates, lam, beta)
+    _check(scores, p, categories, k, lambdas, beta, candidates)
+    if candidates is not None and candidates < categories.n_items - 1:
+        kept = top_items(scores, candidates)
         scores = torch.full_like(scores, -torch.inf).scatter(1, kept, scores.gather(1, kept))
-    return reranker.run(scores, p, categories.to(scores.device), k, lam, beta)
+    return reranker.run(scores, p, categories.to(scores.device), k, lambdas, beta)
 
 
-def _check(
-    scores: Tensor, p: Tensor | None, categories: ItemCategories, k: int, lam: float, beta: float, candidates: int | None
-) -> None:
+def _check(scores, p, categories, k, lambdas, beta, candidates) -> None:
     if scores.dim() != 2 or scores.shape[1] != categories.n_items:
         raise ValueError(f"scores must be [B, {categories.n_items}] for these categories, got {list(scores.shape)}")
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be floating-point numbers, got {scores.dtype}")
     if p is not None and p.shape != (len(scores), categories.n_categories):
         raise ValueError(f"p must be {[len(scores), categories.n_categories]} for these scores, got {list(p.shape)}")
-    if not 0 <= lam <= 1:
-        raise ValueError(f"lam must be in [0, 1], got {lam}")
+    for lam in lambdas:
+        if not 0 <= lam <= 1:
+            raise ValueError(f"lam must be in [0, 1], got {lam}")
     if not 0 < beta < 1:
         raise ValueError(f"beta must be in (0, 1), got {beta}")
     if not 1 <= k < categories.n_items:
         raise ValueError(f"k must be from 1 to the number of items, {categories.n_items - 1}, got {k}")
     if candidates is not None and candidates < k:
         raise ValueError(f"candidates must be at least k = {k}, got {candidates}")
-    bad = (scores.isnan() | (scores == torch.inf)).sum(1)
-    if bad.any():
+    largest = scores.amax(1)  # nan, where there is one
+    if len(scores) and not (largest < torch.inf).all():
+        bad = (scores.isnan() | (scores == torch.inf)).sum(1)
         first = int(bad.nonzero()[0])
         raise ValueError(
             f"{int((bad > 0).sum())} rows of scores hold nan or +inf; the first is row {first}, with {int(bad[first])}"
         )
     if p is None:
         return
-    off = (p.double().sum(1) - 1).abs() > 1e-3
+    off = ~((p.double().sum(1) - 1).abs() <= 1e-3) | (p < 0).any(1)
     if off.any():
         first = int(off.nonzero()[0])
         raise ValueError(
-            f"{int(off.sum())} rows of p do not sum to one; the first is row {first}, with {float(p[first].sum()):.6g}"
+            f"{int(off.sum())} rows of p are not distributions that sum to one; the first is row {first}, "
+            f"with the sum {float(p[first].sum()):.6g} and the least {float(p[first].min()):.6g}"
         )

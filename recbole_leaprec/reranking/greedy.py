@@ -1,0 +1,194 @@
+"""Greedy reranking, Eq. 12 of the paper: exact over the whole catalogue, at nearly the price of top-K.
+
+What an item saves of the divergence depends on its profile alone, so at each position only the best unpicked item of each
+profile can win. The engine finds the best score of every profile once (one pass over the scores), picks among the profiles
+(a few hundred instead of all items), and looks into a profile only when it wins: its best k items are then found, once for
+each user, whatever the number of positions and lambdas that ask for them.
+
+Profiles are compared in float32. Where two come closer than float32 can tell apart, the few that are near are compared again
+in float64; so the list is the same as that of trying every item in float64, with ties decided by rule and not by rounding.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from recbole_leaprec.categories import ItemCategories, divergence_saved
+from recbole_leaprec.reranking.topk import best_of_rows
+
+# Objectives closer than this are equal, and go to the more relevant item. Without it the winner between two items
+# that gain the same would be decided by the last bit of a sum, which no two devices agree on.
+TIE = 1e-9
+
+# Bounds the error of an objective in float32, as a share of the largest number that went into it.
+_FLOAT32_ERROR = 4e-6
+
+# Stands for -inf in float32: it stays below every objective, and does not become nan where relevance has no weight.
+_CLOSED = -3e38
+_SMALLEST_WEIGHT = 1e-28
+
+# Lists (users times settings) and scores worked on at once: what fits into a processor's cache.
+_COLUMNS = 2048
+_SCORES = 2**22
+
+# Profiles are looked into in groups of like size, up to each of these numbers of items.
+_SIZES = (1, 8, 32, 128, 512, 2048, 8192)
+
+
+def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
+    """Pick, at each position, the unpicked item that maximises `(1 - w) r_i - w dS_KL(i | picked)`.
+
+    Args:
+        scores: `[B, I]` relevance r, -inf for items that are not allowed.
+        p: `[B, C]` the preference to calibrate to.
+        weights: `[S, k]` float64, the weight w at position 1, 2, ..., k of each of S settings.
+
+    Returns:
+        `[S, B, k]` item ids, 0 where a user has no allowed item left.
+    """
+    weights = weights.to(scores.device)
+    users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
+    chunks = zip(scores.split(users), p.split(users), strict=True)
+    lists = [_Lists(some, some_p, categories, k, weights, beta).make() for some, some_p in chunks]
+    return torch.cat(lists, 1) if lists else torch.zeros(len(weights), 0, k, dtype=torch.long, device=scores.device)
+
+
+class _Heads:
+    """The best items of each profile for each user.
+
+    Attributes:
+        best: `[B, P+1]` the best score of each profile, -inf where a profile has no allowed item.
+        values, items: `[., depth+1]` scores and ids of the best items of (user, profile) pairs, best first, then -inf and 0;
+            a pair gets a row when it is first asked for.
+    """
+
+    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int):
+        self.categories, self.depth = categories, depth
+        profiles = categories.profile_of_item.expand_as(scores)
+        self.best = torch.full((len(scores), len(categories.profiles)), -torch.inf, dtype=scores.dtype, device=scores.device)
+        self.best.scatter_reduce_(1, profiles, scores, "amax")
+        self.best[:, 0] = -torch.inf  # padding
+        # Items of a profile side by side, so that a pair's scores are one run of memory; a run may be read past the end.
+        self._runs = scores.new_empty(scores.numel() + int(categories.profile_size.max()))
+        torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
+        self._row = torch.full(self.best.shape, -1, dtype=torch.long, device=scores.device)
+        self.values = torch.empty(0, depth + 1, dtype=scores.dtype, device=scores.device)
+        self.items = torch.empty(0, depth + 1, dtype=torch.long, device=scores.device)
+
+    def rows(self, user: Tensor, profile: Tensor) -> Tensor:
+        """Where in `values` and `items` the pairs stand; what was not asked for before is found now."""
+        row = self._row[user, profile]
+        missing = row < 0
+        if missing.any():
+            pairs = torch.unique(user[missing] * len(self.categories.profiles) + profile[missing])
+            self._find(pairs // len(self.categories.profiles), pairs % len(self.categories.profiles))
+            row = self._row[user, profile]
+        return row
+
+    def _find(self, user: Tensor, profile: Tensor) -> None:
+        size = self.categories.profile_size[profile]
+        order = size.argsort()
+        # Profiles of like size together: a small one is not padded to the largest.
+        cuts = torch.searchsorted(size[order], torch.tensor(_SIZES, device=size.device), right=True).tolist()
+        for some in order.tensor_split(cuts):
+            if len(some):
+                self._find_padded(user[some], profile[some], size[some])
+
+    def _find_padded(self, user: Tensor, profile: Tensor, size: Tensor) -> None:
+        width, first = int(size[-1]), self.categories.profile_begin[profile]
+        runs = self._runs.as_strided((len(self._runs) - width + 1, width), (1, 1))
+        values = runs[user * self.categories.n_items + first]
+        values.masked_fill_(torch.arange(width, device=user.device) >= size[:, None], -torch.inf)
+        column, values = best_of_rows(values, min(self.depth, width))
+        place = (first[:, None] + column).clamp_max_(self.categories.n_items - 1)
+        items = self.categories.items_by_profile[place].masked_fill_(values == -torch.inf, 0)
+        fill = (0, self.depth + 1 - column.shape[1])
+        self._row[user, profile] = torch.arange(len(self.values), len(self.values) + len(user), device=user.device)
+        self.values = torch.cat([self.values, torch.nn.functional.pad(values, fill, value=-torch.inf)])
+        self.items = torch.cat([self.items, torch.nn.functional.pad(items, fill)])
+
+
+class _Lists:
+    """Lists in the making: S settings times B users, side by side in the last dimension, `[..., S*B]`."""
+
+    def __init__(self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float):
+        settings, users = len(weights), len(p)
+        self.heads, self.categories, self.beta = _Heads(scores, categories, k), categories, beta
+        self.shape = (k, settings, users)
+        self.user = torch.arange(users, device=p.device).repeat(settings)
+        self.weights = weights.T.repeat_interleave(users, dim=1)
+        self.p = p.double().T.repeat(1, settings)
+        self.p32 = self.p.float()
+        self.picked = torch.zeros_like(self.p)
+        # The score of the best unpicked item of each profile, in float32.
+        self.best = self.heads.best.T.float().clamp_min_(_CLOSED).repeat(1, settings)
+        self.largest = self.best.where(self.best > _CLOSED, 0).abs().amax(0)
+        self.profiles = torch.zeros(k, settings * users, dtype=torch.long, device=p.device)
+        self.items = torch.zeros_like(self.profiles)
+        self.count_and_index = torch.stack([torch.ones(len(self.best)), torch.arange(len(self.best))]).to(p.device)
+
+    def make(self) -> Tensor:
+        for position in range(1, self.shape[0] + 1):
+            self.extend(position)
+        return self.items.view(self.shape).permute(1, 2, 0)
+
+    def extend(self, position: int) -> None:
+        """Put the item that wins at `position` on every list."""
+        weight = self.weights[position - 1]
+        objective = self._objective(weight, position)
+        margin = 2 * _FLOAT32_ERROR * (self.largest + 5)
+        near = (objective >= objective.amax(0) - margin).float()
+        count, index = self.count_and_index @ near
+        profile = index.long()
+        unsure = (count > 1).nonzero()[:, 0]
+        if len(unsure):
+            candidate, of = near[:, unsure].nonzero().unbind(1)
+            profile[unsure] = self._decide(candidate, unsure, of, weight, position)
+
+        columns = torch.arange(len(profile), device=profile.device)
+        row, taken = self.heads.rows(self.user, profile), self._taken(profile, columns, position)
+        self.items[position - 1] = self.heads.items[row, taken]
+        self.profiles[position - 1] = profile
+        self.picked += self.categories.profiles.T[:, profile]
+        following = self.heads.values[row, taken + 1].float().clamp_min_(_CLOSED)
+        self.best[profile, columns] = following
+        self.largest = torch.maximum(self.largest, following.where(following > _CLOSED, 0).abs())
+
+    def _objective(self, weight: Tensor, position: int) -> Tensor:
+        """`[P+1, S*B]` in float32: what the best unpicked item of each profile is worth."""
+        weight = weight.float()
+        saved = self.categories.saved_by_pair(self.p32, self.picked.float(), position, self.beta).mul_(weight)
+        return self.categories.add_by_profile(saved, self.best * (1 - weight).clamp_min_(_SMALLEST_WEIGHT))
+
+    def _taken(self, profile: Tensor, column: Tensor, position: int) -> Tensor:
+        """How many items of the profile the list in this column has before `position`; at most those that there are."""
+        taken = (self.profiles[: position - 1, column] == profile) & (self.items[: position - 1, column] != 0)
+        return taken.sum(0)
+
+    def _decide(self, profile: Tensor, columns: Tensor, of: Tensor, weight: Tensor, position: int) -> Tensor:
+        """The winning profile of each of `columns`, in float64 and by the rule for ties.
+
+        Candidates come as a flat list: `profile[n]` stands for a place on the list in `columns[of[n]]`.
+        """
+        column = columns[of]
+        row, taken = self.heads.rows(self.user[column], profile), self._taken(profile, column, position)
+        relevance, item = self.heads.values[row, taken].double(), self.heads.items[row, taken]
+        members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
+        p, picked = self.p.T[column].gather(1, members), self.picked.T[column].gather(1, members)
+        saved = divergence_saved(p, picked, shares, self.beta, position).sum(1)
+        w = weight[column]
+        objective = torch.where(w == 1, 0, (1 - w) * relevance) + w * saved
+        objective.masked_fill_(relevance == -torch.inf, -torch.inf)
+
+        def best(value: Tensor) -> Tensor:
+            empty = torch.full((len(columns),), -torch.inf, dtype=torch.float64, device=value.device)
+            return empty.scatter_reduce(0, of, value, "amax")[of]
+
+        kept = objective >= best(objective) - TIE
+        relevance = relevance.where(kept, -torch.inf)
+        kept &= relevance == best(relevance)
+        kept &= -item == best((-item.double()).where(kept, -torch.inf))
+        winner = torch.zeros(len(columns), dtype=torch.long, device=profile.device)
+        winner[of[kept]] = profile[kept]
+        return winner

@@ -1,0 +1,29 @@
+"""The most relevant items, with ties in a fixed order."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def best_of_rows(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Column and value `[N, k]` of the k largest of each row, equal values by rising column.
+
+    `torch.topk` leaves the order of equal values open, and with it which of them are among the k.
+    """
+    top, columns = values.topk(min(k + 1, values.shape[1]), dim=1)
+    # Only rows with a tie among the k, or across their end, need the whole order.
+    tied = ((top[:, 1:] == top[:, :-1]) & (top[:, 1:] > -torch.inf)).any(1).nonzero()[:, 0]
+    if len(tied):
+        columns[tied] = values[tied].sort(dim=1, descending=True, stable=True).indices[:, : columns.shape[1]]
+    return columns[:, :k], top[:, :k]
+
+
+def top_items(scores: Tensor, k: int) -> Tensor:
+    """`[B, k]` item ids by falling score, equal scores by rising id; 0 where a user has no allowed item left.
+
+    Args:
+        scores: `[B, I]`, -inf for items that are not allowed; item 0 is padding and never is.
+    """
+    items, values = best_of_rows(scores[:, 1:], k)
+    return (items + 1).masked_fill_(values == -torch.inf, 0)
