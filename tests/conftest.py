@@ -15,7 +15,7 @@ from recbole_leaprec.data import create_dataset, data_preparation
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # two threads on a busy machine wait for each other at every small operation
 
 needs_stock_recbole = pytest.mark.skipif(
     int(pandas.__version__.split(".")[0]) >= 3, reason="RecBole's own dataset does not load on pandas 3"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import torch
 from hypothesis import strategies as st
 
 from recbole_leaprec import ItemCategories
@@ -31,12 +34,30 @@ def preferences(draw, lists, names):
     return reference.preference([reference.distribution(lists[i], names) for i in history], alpha)
 
 
+@dataclass
+class RerankCase:
+    """A catalogue and some users; few distinct scores, so that ties are common, some of them masked."""
+
+    categories: ItemCategories
+    distributions: list[list[float]]
+    scores: list[list[float]]
+    p: list[list[float]]
+    lam: float
+
+    def tensors(self, dtype=torch.float32) -> tuple[torch.Tensor, torch.Tensor, ItemCategories]:
+        return torch.tensor(self.scores, dtype=dtype), torch.tensor(self.p, dtype=torch.float64), self.categories
+
+
 @st.composite
-def rerank_cases(draw):
-    """`(categories, distributions, scores, p, lam)`; few distinct scores, so that ties are common, some masked."""
+def rerank_cases(draw, max_users: int = 6) -> RerankCase:
     names, lists = draw(catalogues())
     score = st.one_of(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.floats(-5, 5, width=32), st.just(float("-inf")))
-    scores = [0.0, *draw(st.lists(score, min_size=len(lists) - 1, max_size=len(lists) - 1))]
-    lam = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0]))
-    distributions = [reference.distribution(categories, names) for categories in lists]
-    return ItemCategories.from_lists(lists), distributions, scores, draw(preferences(lists, names)), lam
+    row = st.lists(score, min_size=len(lists) - 1, max_size=len(lists) - 1)
+    users = draw(st.integers(1, max_users))
+    return RerankCase(
+        categories=ItemCategories.from_lists(lists),
+        distributions=[reference.distribution(categories, names) for categories in lists],
+        scores=[[0.0, *draw(row)] for _ in range(users)],
+        p=[draw(preferences(lists, names)) for _ in range(users)],
+        lam=draw(st.sampled_from([step / 10 for step in range(11)])),
+    )

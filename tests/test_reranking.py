@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recbole_leaprec import ItemCategories, rerank
-from recbole_leaprec.reranking import RERANKERS
+from recbole_leaprec.reranking import RERANKERS, rerank_sweep
 from tests import reference
 from tests.strategies import rerank_cases
 
@@ -22,49 +22,96 @@ WEIGHTS = {
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(rerank_cases(), st.sampled_from(sorted(WEIGHTS)), DTYPES, st.data())
 def test_lists_equal_the_brute_force_greedy(case, method, dtype, data):
-    categories, distributions, scores, p, lam = case
-    k = data.draw(st.integers(1, len(scores) - 1))
-    got = rerank(torch.tensor([scores], dtype=dtype), torch.tensor([p], dtype=torch.float64), categories, k, method, lam)
-    assert got[0].tolist() == reference.greedy(scores, p, distributions, k, WEIGHTS[method](lam), 0.01)
+    k = data.draw(st.integers(1, case.categories.n_items - 1))
+    got = rerank(*case.tensors(dtype), k, method, case.lam)
+    for row, (scores, p) in enumerate(zip(case.scores, case.p, strict=True)):
+        assert got[row].tolist() == reference.greedy(scores, p, case.distributions, k, WEIGHTS[method](case.lam), 0.01)
+
+
+def random_case(n_items, n_categories, users, seed, decimals=None):
+    """A larger catalogue than hypothesis would draw, with profiles of one item and of many."""
+    generator = torch.Generator().manual_seed(seed)
+    common = [sorted(torch.randperm(n_categories, generator=generator)[: 1 + n % 3].tolist()) for n in range(5)]
+    lists = [[]]
+    for _ in range(n_items):
+        if torch.rand((), generator=generator) < 0.7:
+            own = common[int(torch.randint(5, (), generator=generator))]
+        else:
+            own = (torch.rand(n_categories, generator=generator) < 0.2).nonzero()[:, 0].tolist()
+        lists.append([f"c{c:02d}" for c in own])
+    categories = ItemCategories.from_lists(lists)
+    scores = 2 * torch.randn(users, n_items + 1, generator=generator)
+    scores = scores if decimals is None else scores.round(decimals=decimals)
+    scores[torch.rand(scores.shape, generator=generator) < 0.2] = -torch.inf
+    p = torch.rand(users, categories.n_categories, generator=generator) ** 4
+    return scores, p / p.sum(1, keepdim=True), categories
+
+
+@pytest.mark.parametrize("n_categories", [1, 6, 40])
+@pytest.mark.parametrize("decimals", [0, 1, None])
+def test_a_sweep_over_larger_catalogues_equals_the_brute_force_greedy(n_categories, decimals):
+    scores, p, categories = random_case(60, n_categories, 4, seed=n_categories, decimals=decimals)
+    lambdas = [0.0, 0.1, 0.5, 0.9, 1.0]
+    got = rerank_sweep(scores, p, categories, 12, "leaprec", lambdas)
+    for s, lam in enumerate(lambdas):
+        for row in range(len(scores)):
+            expected = reference.greedy(
+                scores[row].tolist(), p[row].tolist(), categories.distribution.tolist(), 12, WEIGHTS["leaprec"](lam), 0.01
+            )
+            assert got[s, row].tolist() == expected, (lam, row)
+
+
+@pytest.mark.parametrize("method", sorted(WEIGHTS))
+def test_a_sweep_is_one_rerank_a_lambda_and_users_may_come_in_any_number(method):
+    scores, p, categories = random_case(300, 9, 500, seed=1, decimals=1)
+    lambdas = [0.0, 0.3, 0.7, 1.0] * 3  # more lists than are worked on at once
+    sweep = rerank_sweep(scores, p, categories, 10, method, lambdas)
+    for lam, lists in zip(lambdas[:4], sweep, strict=False):
+        assert torch.equal(lists, rerank(scores, p, categories, 10, method, lam))
+    assert torch.equal(sweep[:4], sweep[4:8])
+    assert rerank_sweep(scores[:0], p[:0], categories, 10, method, lambdas).shape == (12, 0, 10)
 
 
 @given(rerank_cases(), st.sampled_from(sorted(RERANKERS)), st.data())
 def test_the_list_for_k_is_the_head_of_the_list_for_more(case, method, data):
-    categories, _, scores, p, lam = case
-    longest = len(scores) - 1
+    longest = case.categories.n_items - 1
     k = data.draw(st.integers(1, longest))
-    lists = [rerank(torch.tensor([scores]), torch.tensor([p]), categories, n, method, lam)[0] for n in (k, longest)]
-    assert lists[0].tolist() == lists[1][:k].tolist()
+    short, whole = (rerank(*case.tensors(), n, method, case.lam) for n in (k, longest))
+    assert torch.equal(short, whole[:, :k])
 
 
 @given(rerank_cases(), st.sampled_from(sorted(RERANKERS)))
 def test_lists_hold_each_allowed_item_at_most_once_and_nothing_else(case, method):
-    categories, _, scores, p, lam = case
-    got = rerank(torch.tensor([scores]), torch.tensor([p]), categories, len(scores) - 1, method, lam)[0].tolist()
-    allowed = [i for i in range(1, len(scores)) if scores[i] > float("-inf")]
-    assert sorted(got) == sorted([0] * (len(scores) - 1 - len(allowed)) + allowed)
-    assert got[len(allowed) :] == [0] * (len(scores) - 1 - len(allowed))
+    k = case.categories.n_items - 1
+    for got, scores in zip(rerank(*case.tensors(), k, method, case.lam).tolist(), case.scores, strict=True):
+        allowed = [i for i in range(1, k + 1) if scores[i] > float("-inf")]
+        assert sorted(got[: len(allowed)]) == allowed
+        assert got[len(allowed) :] == [0] * (k - len(allowed))
 
 
 @given(rerank_cases(), st.sampled_from(sorted(RERANKERS)))
 def test_lambda_0_is_plain_top_k(case, method):
-    categories, _, scores, p, _ = case
-    k = len(scores) - 1
-    lists = [rerank(torch.tensor([scores]), torch.tensor([p]), categories, k, name, lam=0.0) for name in (method, "none")]
-    assert torch.equal(*lists)
+    k = case.categories.n_items - 1
+    assert torch.equal(rerank(*case.tensors(), k, method, lam=0.0), rerank(*case.tensors(), k, "none"))
+
+
+@pytest.mark.parametrize("method", sorted(RERANKERS))
+def test_the_numbering_of_the_items_does_not_matter(method):
+    scores, p, categories = random_case(200, 8, 20, seed=3)
+    order = torch.cat(
+        [torch.zeros(1, dtype=torch.long), 1 + torch.randperm(200, generator=torch.Generator().manual_seed(4))]
+    )
+    members = [categories.distribution[i].nonzero()[:, 0].tolist() for i in order.tolist()]
+    renumbered = rerank(scores[:, order], p, ItemCategories(categories.names, members), 10, method)
+    assert torch.equal(order[renumbered], rerank(scores, p, categories, 10, method))
 
 
 @pytest.mark.parametrize("method", sorted(RERANKERS))
 def test_lists_do_not_depend_on_the_batch_or_the_threads(method):
-    generator = torch.Generator().manual_seed(0)
-    lists = [[], *([f"c{c}" for c in range(9) if torch.rand((), generator=generator) < 0.3] for _ in range(300))]
-    categories = ItemCategories.from_lists(lists)
-    scores = torch.randn(64, 301, generator=generator).round(decimals=1)
-    p = torch.rand(64, categories.n_categories, generator=generator)
-    p /= p.sum(1, keepdim=True)
+    scores, p, categories = random_case(300, 9, 64, seed=0, decimals=1)
     whole = rerank(scores, p, categories, 10, method)
     one_by_one = torch.cat([rerank(scores[i : i + 1], p[i : i + 1], categories, 10, method) for i in range(64)])
     threads = torch.get_num_threads()
