@@ -33,7 +33,7 @@ _COLUMNS = 2048
 _SCORES = 2**22
 
 # Profiles are looked into in groups of like size, up to each of these numbers of items.
-_SIZES = (1, 8, 32, 128, 512, 2048, 8192)
+_SIZES = (4, 32, 256, 2048)
 
 
 def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
@@ -73,8 +73,9 @@ class _Heads:
         self._runs = scores.new_empty(scores.numel() + int(categories.profile_size.max()))
         torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
         self._row = torch.full(self.best.shape, -1, dtype=torch.long, device=scores.device)
-        self.values = torch.empty(0, depth + 1, dtype=scores.dtype, device=scores.device)
-        self.items = torch.empty(0, depth + 1, dtype=torch.long, device=scores.device)
+        self._filled = 0
+        self.values = torch.full((len(scores) * depth, depth + 1), -torch.inf, dtype=scores.dtype, device=scores.device)
+        self.items = torch.zeros(self.values.shape, dtype=torch.long, device=scores.device)
 
     def rows(self, user: Tensor, profile: Tensor) -> Tensor:
         """Where in `values` and `items` the pairs stand; what was not asked for before is found now."""
@@ -103,10 +104,14 @@ class _Heads:
         column, values = best_of_rows(values, min(self.depth, width))
         place = (first[:, None] + column).clamp_max_(self.categories.n_items - 1)
         items = self.categories.items_by_profile[place].masked_fill_(values == -torch.inf, 0)
-        fill = (0, self.depth + 1 - column.shape[1])
-        self._row[user, profile] = torch.arange(len(self.values), len(self.values) + len(user), device=user.device)
-        self.values = torch.cat([self.values, torch.nn.functional.pad(values, fill, value=-torch.inf)])
-        self.items = torch.cat([self.items, torch.nn.functional.pad(items, fill)])
+        row = torch.arange(self._filled, self._filled + len(user), device=user.device)
+        self._filled += len(user)
+        while self._filled > len(self.values):
+            self.values = torch.cat([self.values, torch.full_like(self.values, -torch.inf)])
+            self.items = torch.cat([self.items, torch.zeros_like(self.items)])
+        self._row[user, profile] = row
+        self.values[row, : column.shape[1]] = values
+        self.items[row, : column.shape[1]] = items
 
 
 class _Lists:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.reranking import mcf, mip
 from recbole_leaprec.reranking.greedy import greedy
+from recbole_leaprec.reranking.solvers import solve_all
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.suggest import unknown_name
 
@@ -25,19 +28,23 @@ class Reranker:
 
     Attributes:
         target: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
+        candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
+        greedy: whether the list for k is the head of the list for k+1.
     """
 
     name: str
     target: Target
     run: RerankFunction
+    candidates: int | None = None
+    greedy: bool = True
 
 
 RERANKERS: dict[str, Reranker] = {}
 
 
-def register(name: str, target: Target, run: RerankFunction) -> None:
+def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None, greedy: bool = True) -> None:
     """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
-    RERANKERS[name] = Reranker(name, target, run)
+    RERANKERS[name] = Reranker(name, target, run, candidates, greedy)
 
 
 def get_reranker(name: str) -> Reranker:
@@ -57,6 +64,15 @@ def register_greedy(name: str, target: Target, weight: Callable[[float, int], fl
     register(name, target, run)
 
 
+def register_solver(name: str, target: Target, module: ModuleType) -> None:
+    """A method that solves one program a user: `module.solve`, over `module.CANDIDATES` items."""
+
+    def run(scores, p, categories, k, lambdas, beta):
+        return solve_all(module.solve, scores, p, categories, k, lambdas)
+
+    register(name, target, run, module.CANDIDATES, greedy=False)
+
+
 def _none(scores, p, categories, k, lambdas, beta):
     return top_items(scores, k).expand(len(lambdas), -1, -1)
 
@@ -66,3 +82,5 @@ register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / posit
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
+register_solver("mip", "static", mip)
+register_solver("mcf", "static", mcf)

@@ -1,0 +1,50 @@
+"""Calibration by mixed integer programming (Seymen, Abdollahpouri and Malthouse, RecSys 2021), on HiGHS."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from recbole_leaprec.reranking.solvers import TIME_LIMIT, Program, Solution
+
+CANDIDATES = 1_000
+GAP = 1e-4
+
+
+def solve(program: Program) -> Solution:
+    """Maximise `(1-lambda) sum_i s_i x_i - lambda sum_c z_c` with `z_c >= |p_c - q_c|`, `sum x = k`, x binary.
+
+    `q_c` is the mean of p(c|i) over the chosen. Candidates of one profile differ in score alone, so the k best of each
+    profile are all that an optimum can hold, and the program is built of these.
+    """
+    if program.lam == 0:
+        return Solution(np.arange(program.k))
+    kept = _best_of_each_profile(program)
+    scores, shares = program.scores[kept], program.shares[kept]
+    n, c = shares.shape
+    cost = np.concatenate([-(1 - program.lam) * scores, np.full(c, program.lam)])
+    q = shares.T / max(program.k, 1)
+    identity = np.eye(c)
+    constraints = [
+        LinearConstraint(np.hstack([q, identity]), program.p, np.inf),  # z >= p - q
+        LinearConstraint(np.hstack([-q, identity]), -program.p, np.inf),  # z >= q - p
+        LinearConstraint(np.concatenate([np.ones(n), np.zeros(c)])[None], program.k, program.k),
+    ]
+    result = milp(
+        cost,
+        constraints=constraints,
+        integrality=np.concatenate([np.ones(n), np.zeros(c)]),
+        bounds=Bounds(0, np.concatenate([np.ones(n), np.full(c, np.inf)])),
+        options={"mip_rel_gap": GAP, "time_limit": TIME_LIMIT},
+    )
+    if result.x is None:  # nothing found in time
+        return Solution(np.arange(program.k), finished=False)
+    return Solution(kept[result.x[:n] > 0.5], finished=result.status == 0)
+
+
+def _best_of_each_profile(program: Program) -> np.ndarray:
+    _, profile = np.unique(program.shares, axis=0, return_inverse=True)
+    profile = profile.reshape(-1)  # numpy 2.0 gives it another shape
+    order = np.argsort(profile, kind="stable")  # scores fall, so the best of a profile come first
+    begin = np.searchsorted(profile[order], profile[order])
+    return np.sort(order[np.arange(len(order)) - begin < program.k])

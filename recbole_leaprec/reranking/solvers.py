@@ -1,0 +1,101 @@
+"""What the rerankers that solve one program a user share: candidates, the cores, progress and the time limit."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.reranking.topk import best_of_rows
+
+TIME_LIMIT = 600.0
+"""Seconds a user, after which the best list found so far is used."""
+
+IN_PROCESS = 64
+"""Up to this many programs are solved where they are asked for; starting workers would take longer."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One user's task: choose k of the candidates.
+
+    Attributes:
+        scores: `[n]` relevance, best first.
+        shares: `[n, C]` p(c|i).
+        p: `[C]` the preference to calibrate to.
+    """
+
+    scores: np.ndarray
+    shares: np.ndarray
+    p: np.ndarray
+    k: int
+    lam: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Places of the chosen candidates, and whether the solver finished."""
+
+    chosen: np.ndarray
+    finished: bool = True
+
+
+def solve_all(
+    solve: Callable[[Program], Solution],
+    scores: Tensor,
+    p: Tensor,
+    categories: ItemCategories,
+    k: int,
+    lambdas: Sequence[float],
+) -> Tensor:
+    """Solve a program for every user and lambda; lists `[S, B, k]` by falling score, 0 where there are too few items.
+
+    Args:
+        solve: a function at the top of a module, so that worker processes can find it.
+        scores: -inf for items that a program may not choose from.
+    """
+    most = int((scores[:, 1:] > -torch.inf).sum(1).max()) if len(scores) else 0
+    items, values = best_of_rows(scores[:, 1:], max(most, 1))
+    items, values, p = (items + 1).cpu(), values.double().cpu().numpy(), p.double().cpu().numpy()
+    shares = categories.distribution.cpu().numpy()
+    allowed = (values > -np.inf).sum(1)
+    programs = (
+        Program(values[user, :n], shares[items[user, :n]], p[user], min(k, int(n)), lam)
+        for lam in lambdas
+        for user, n in enumerate(allowed)
+    )
+    count = len(lambdas) * len(scores)
+    solutions = list(tqdm(_spread(solve, programs, count), total=count, desc=solve.__module__.rpartition(".")[2], unit="user",
+                          leave=False, disable=None if count > IN_PROCESS else True))  # fmt: skip
+    unfinished = sum(not solution.finished for solution in solutions)
+    if unfinished:
+        _logger.warning(
+            "%d of %d users hit the limit of %g s; the best list found so far is used", unfinished, count, TIME_LIMIT
+        )
+    lists = torch.zeros(len(lambdas), len(scores), k, dtype=torch.long)
+    for number, solution in enumerate(solutions):
+        setting, user = divmod(number, len(scores))
+        chosen = items[user, np.sort(solution.chosen)]
+        lists[setting, user, : len(chosen)] = chosen
+    return lists.to(scores.device)
+
+
+def _spread(solve, programs, count):
+    """Solutions in order, over the cores where there are enough programs."""
+    workers = min(os.cpu_count() or 1, count // IN_PROCESS)
+    if workers < 2:
+        yield from map(solve, programs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver")) as pool:
+        yield from pool.map(solve, programs, chunksize=16)
