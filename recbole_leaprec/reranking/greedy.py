@@ -11,6 +11,8 @@ in float64; so the list is the same as that of trying every item in float64, wit
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -21,8 +23,9 @@ from recbole_leaprec.reranking.topk import best_of_rows
 # that gain the same would be decided by the last bit of a sum, which no two devices agree on.
 TIE = 1e-9
 
-# Bounds the error of an objective in float32, as a share of the largest number that went into it.
-_FLOAT32_ERROR = 4e-6
+# An objective in float32 is a sum of one term a category of the profile, each of them rounded a few times.
+_FLOAT32_STEP = 2.0**-24
+_ROUNDINGS = 8
 
 # Stands for -inf in float32: it stays below every objective, and does not become nan where relevance has no weight.
 _CLOSED = -3e38
@@ -50,7 +53,8 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
     weights = weights.to(scores.device)
     users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
     chunks = zip(scores.split(users), p.split(users), strict=True)
-    lists = [_Lists(some, some_p, categories, k, weights, beta).make() for some, some_p in chunks]
+    scratch = scores.new_empty(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()))
+    lists = [_Lists(some, some_p, categories, k, weights, beta, scratch).make() for some, some_p in chunks]
     return torch.cat(lists, 1) if lists else torch.zeros(len(weights), 0, k, dtype=torch.long, device=scores.device)
 
 
@@ -63,45 +67,49 @@ class _Heads:
             a pair gets a row when it is first asked for.
     """
 
-    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int):
+    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int, scratch: Tensor):
         self.categories, self.depth = categories, depth
         profiles = categories.profile_of_item.expand_as(scores)
         self.best = torch.full((len(scores), len(categories.profiles)), -torch.inf, dtype=scores.dtype, device=scores.device)
         self.best.scatter_reduce_(1, profiles, scores, "amax")
         self.best[:, 0] = -torch.inf  # padding
         # Items of a profile side by side, so that a pair's scores are one run of memory; a run may be read past the end.
-        self._runs = scores.new_empty(scores.numel() + int(categories.profile_size.max()))
+        self._runs = scratch  # the same memory for every chunk of users: new memory is slow to touch
         torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
         self._row = torch.full(self.best.shape, -1, dtype=torch.long, device=scores.device)
         self._filled = 0
         self.values = torch.full((len(scores) * depth, depth + 1), -torch.inf, dtype=scores.dtype, device=scores.device)
         self.items = torch.zeros(self.values.shape, dtype=torch.long, device=scores.device)
 
-    def rows(self, user: Tensor, profile: Tensor) -> Tensor:
-        """Where in `values` and `items` the pairs stand; what was not asked for before is found now."""
+    def rows(self, user: Tensor, profile: Tensor, position: int) -> Tensor:
+        """Where in `values` and `items` the pairs stand; what was not asked for before is found now.
+
+        A pair that is first asked for at `position` can give a list no more items than the list has places left.
+        """
         row = self._row[user, profile]
         missing = row < 0
         if missing.any():
             pairs = torch.unique(user[missing] * len(self.categories.profiles) + profile[missing])
-            self._find(pairs // len(self.categories.profiles), pairs % len(self.categories.profiles))
+            depth = self.depth - position + 1
+            self._find(pairs // len(self.categories.profiles), pairs % len(self.categories.profiles), depth)
             row = self._row[user, profile]
         return row
 
-    def _find(self, user: Tensor, profile: Tensor) -> None:
+    def _find(self, user: Tensor, profile: Tensor, depth: int) -> None:
         size = self.categories.profile_size[profile]
         order = size.argsort()
         # Profiles of like size together: a small one is not padded to the largest.
         cuts = torch.searchsorted(size[order], torch.tensor(_SIZES, device=size.device), right=True).tolist()
         for some in order.tensor_split(cuts):
             if len(some):
-                self._find_padded(user[some], profile[some], size[some])
+                self._find_padded(user[some], profile[some], size[some], depth)
 
-    def _find_padded(self, user: Tensor, profile: Tensor, size: Tensor) -> None:
+    def _find_padded(self, user: Tensor, profile: Tensor, size: Tensor, depth: int) -> None:
         width, first = int(size[-1]), self.categories.profile_begin[profile]
         runs = self._runs.as_strided((len(self._runs) - width + 1, width), (1, 1))
         values = runs[user * self.categories.n_items + first]
         values.masked_fill_(torch.arange(width, device=user.device) >= size[:, None], -torch.inf)
-        column, values = best_of_rows(values, min(self.depth, width))
+        column, values = best_of_rows(values, min(depth, width))
         place = (first[:, None] + column).clamp_max_(self.categories.n_items - 1)
         items = self.categories.items_by_profile[place].masked_fill_(values == -torch.inf, 0)
         row = torch.arange(self._filled, self._filled + len(user), device=user.device)
@@ -117,9 +125,11 @@ class _Heads:
 class _Lists:
     """Lists in the making: S settings times B users, side by side in the last dimension, `[..., S*B]`."""
 
-    def __init__(self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float):
+    def __init__(
+        self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float, scratch: Tensor
+    ):
         settings, users = len(weights), len(p)
-        self.heads, self.categories, self.beta = _Heads(scores, categories, k), categories, beta
+        self.heads, self.categories, self.beta = _Heads(scores, categories, k, scratch), categories, beta
         self.shape = (k, settings, users)
         self.user = torch.arange(users, device=p.device).repeat(settings)
         self.weights = weights.T.repeat_interleave(users, dim=1)
@@ -131,6 +141,9 @@ class _Lists:
         self.largest = self.best.where(self.best > _CLOSED, 0).abs().amax(0)
         self.profiles = torch.zeros(k, settings * users, dtype=torch.long, device=p.device)
         self.items = torch.zeros_like(self.profiles)
+        # How far off an objective in float32 may be, as a share of the largest numbers in it.
+        self.error = _FLOAT32_STEP * (categories.profile_categories.shape[1] + _ROUNDINGS)
+        self.worst = math.log(1 / beta)
         self.count_and_index = torch.stack([torch.ones(len(self.best)), torch.arange(len(self.best))]).to(p.device)
 
     def make(self) -> Tensor:
@@ -142,7 +155,7 @@ class _Lists:
         """Put the item that wins at `position` on every list."""
         weight = self.weights[position - 1]
         objective = self._objective(weight, position)
-        margin = 2 * _FLOAT32_ERROR * (self.largest + 5)
+        margin = 2 * self.error * (self.largest + self.worst)
         near = (objective >= objective.amax(0) - margin).float()
         count, index = self.count_and_index @ near
         profile = index.long()
@@ -152,7 +165,7 @@ class _Lists:
             profile[unsure] = self._decide(candidate, unsure, of, weight, position)
 
         columns = torch.arange(len(profile), device=profile.device)
-        row, taken = self.heads.rows(self.user, profile), self._taken(profile, columns, position)
+        row, taken = self.heads.rows(self.user, profile, position), self._taken(profile, columns, position)
         self.items[position - 1] = self.heads.items[row, taken]
         self.profiles[position - 1] = profile
         self.picked += self.categories.profiles.T[:, profile]
@@ -177,7 +190,7 @@ class _Lists:
         Candidates come as a flat list: `profile[n]` stands for a place on the list in `columns[of[n]]`.
         """
         column = columns[of]
-        row, taken = self.heads.rows(self.user[column], profile), self._taken(profile, column, position)
+        row, taken = self.heads.rows(self.user[column], profile, position), self._taken(profile, column, position)
         relevance, item = self.heads.values[row, taken].double(), self.heads.items[row, taken]
         members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
         p, picked = self.p.T[column].gather(1, members), self.picked.T[column].gather(1, members)
