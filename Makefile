@@ -20,6 +20,7 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)  ## what the README says about speed
 	$(VENV)/bin/python benchmarks/train.py
+	$(VENV)/bin/python benchmarks/rerank.py
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.10 or 3.11 is needed: make PYTHON=/path/to/python3.11"; exit 1; }

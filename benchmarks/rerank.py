@@ -1,16 +1,19 @@
-"""Reranking on the paper's four catalogues: this engine, top-K alone, and the greedy that tries every item.
+"""Reranking on the paper's four catalogues: this engine, top-K alone, the greedy that tries every item, and the solvers.
 
-    python benchmarks/rerank.py [--users=1024] [--threads=2] [--repeats=5] [--out=benchmarks/rerank.md]
+    python benchmarks/rerank.py [--users=1024] [--threads=1] [--repeats=7] [--out=benchmarks/rerank.md]
 
-Catalogues have the paper's numbers of items, categories, profiles and categories an item; which item has which profile is drawn
-at random, few profiles having most items. Scores are products of random vectors of 50 dimensions. Everything in a row of the
-table runs on the same scores, in turn, and the best of several counts. The dense greedy needs gigabytes for all users, so it
-runs on a few and is scaled up.
+Catalogues have the paper's numbers of items, categories, profiles and, about, of categories an item; which item has which
+profile is drawn at random, few profiles having most items. Scores are products of random vectors of 50 dimensions. All that is
+in a row of the table runs on the same scores, in turn, and the best of several counts. The dense greedy needs gigabytes for all
+users, so it runs on a part of them and is scaled up; so are mip and mcf, which take long.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +32,8 @@ SHAPES = {  # items, categories, profiles, categories an item
 }
 LAMBDAS = [step / 10 for step in range(11)]
 K = 10
-DENSE_USERS = 16
+DENSE_USERS = 64
+SOLVER_USERS = 8
 
 
 def catalogue(
@@ -67,48 +71,90 @@ def dense_greedy(scores: Tensor, p: Tensor, distribution: Tensor, k: int, lam: f
     return torch.stack(lists, 1)
 
 
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    best = float("inf")
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - started)
-    return best
+def task(name: str, users: int):
+    """`(user vectors, item vectors, scores, p, categories)` of a catalogue."""
+    generator = torch.Generator().manual_seed(0)
+    categories = catalogue(*SHAPES[name], generator)
+    assert (categories.n_items - 1, categories.n_categories, categories.n_profiles) == SHAPES[name][:3]
+    user_vectors = torch.randn(users, 50, generator=generator)
+    item_vectors = torch.randn(categories.n_items, 50, generator=generator) / 5
+    p = torch._sample_dirichlet(torch.full((users, categories.n_categories), 0.3), generator)
+    return user_vectors, item_vectors, user_vectors @ item_vectors.T, p, categories
 
 
 def measure(name: str, users: int, repeats: int) -> dict[str, float]:
-    generator = torch.Generator().manual_seed(0)
-    categories = catalogue(*SHAPES[name], generator)
-    assert categories.n_profiles == SHAPES[name][2]
-    user_vectors = torch.randn(users, 50, generator=generator)
-    item_vectors = torch.randn(categories.n_items, 50, generator=generator) / 5
-    p = torch.distributions.Dirichlet(torch.full((categories.n_categories,), 0.3)).sample((users,))
-    scores = user_vectors @ item_vectors.T
-    few, some = slice(0, DENSE_USERS), categories.distribution.float()
-    same = (rerank(scores[few], p[few], categories, K) == dense_greedy(scores[few], p[few], some, K, 0.3)).float().mean()
-    row = {"same": float(same)}
-    row["top-K"] = best_seconds(lambda: (user_vectors @ item_vectors.T).topk(K, dim=1), repeats)
-    row["leaprec"] = best_seconds(lambda: rerank(scores, p, categories, K), repeats)
-    row["eleven"] = best_seconds(lambda: rerank_sweep(scores, p, categories, K, lambdas=LAMBDAS), repeats)
-    row["dense"] = best_seconds(lambda: dense_greedy(scores[few], p[few], some, K, 0.3), 2) * users / DENSE_USERS
+    user_vectors, item_vectors, scores, p, categories = task(name, users)
+    few, distribution = slice(0, DENSE_USERS), categories.distribution.float()
+    dense = dense_greedy(scores[few], p[few], distribution, K, 0.3)
+    row = {"same": float((rerank(scores[few], p[few], categories, K) == dense).all(1).float().mean())}
+    seconds = {"top-K": [], "leaprec": [], "eleven": []}
+    for _ in range(repeats):  # in turn, so that a busy moment does not hit one of them alone
+        seconds["top-K"].append(timed(lambda: (user_vectors @ item_vectors.T).topk(K, dim=1)))
+        seconds["leaprec"].append(timed(lambda: rerank(scores, p, categories, K)))
+        seconds["eleven"].append(timed(lambda: rerank_sweep(scores, p, categories, K, lambdas=LAMBDAS)))
+    row |= {what: min(values) for what, values in seconds.items()}
+    row["dense"] = (
+        min(timed(lambda: dense_greedy(scores[few], p[few], distribution, K, 0.3)) for _ in range(2)) * users / DENSE_USERS
+    )
+    some = slice(0, SOLVER_USERS)
+    for method in ("mip", "mcf"):
+        row[method] = (
+            timed(lambda method=method: rerank(scores[some], p[some], categories, K, method)) * users / SOLVER_USERS
+        )
+    row["memory"] = float(subprocess.check_output([sys.executable, __file__, f"--memory={name}", f"--users={users}"]))
     return row
+
+
+def timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def memory(name: str, users: int) -> float:
+    """How far reranking raises the peak of this process, in multiples of the scores' size."""
+    _, _, scores, p, categories = task(name, users)
+    rerank(scores[:2], p[:2], categories, K)  # what is loaded once
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rerank(scores, p, categories, K)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (scores.numel() * scores.element_size())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=1024)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
+    parser.add_argument("--memory", choices=SHAPES, help="print the memory that one catalogue takes, and no more")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    for name in SHAPES:
+    if arguments.memory:
+        print(memory(arguments.memory, arguments.users))
+        return
+    lines = [
+        f"`python benchmarks/rerank.py --users={arguments.users} --threads={arguments.threads} --repeats={arguments.repeats}`, "
+        f"K = {K}, lambda 0.3, torch {torch.__version__}; milliseconds for all users",
+        "",
+        "| catalogue | items / profiles | scoring + top-K | leaprec | of that | eleven lambdas | of one | dense greedy | of leaprec | "
+        "mip | mcf | memory, of the scores' |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, (items, _, profiles, _) in SHAPES.items():
         row = measure(name, arguments.users, arguments.repeats)
-        print(
-            name,
-            {key: round(value, 4) for key, value in row.items()},
-            f"vs topk {row['leaprec'] / row['top-K']:.2f}  eleven/one {row['eleven'] / row['leaprec']:.2f}  dense/one {row['dense'] / row['leaprec']:.0f}",
+        if row["same"] < 1:
+            print(
+                f"{name}: {row['same']:.1%} of the lists are those of the dense greedy, which rounds in float32",
+                file=sys.stderr,
+            )
+        ms = {what: f"{1000 * value:,.0f}" for what, value in row.items()}
+        lines.append(
+            f"| {name} | {items:,} / {profiles} | {ms['top-K']} | {ms['leaprec']} | {row['leaprec'] / row['top-K']:.1f}x | {ms['eleven']} | "
+            f"{row['eleven'] / row['leaprec']:.1f}x | {ms['dense']} | {row['dense'] / row['leaprec']:,.0f}x | {ms['mip']} | {ms['mcf']} | "
+            f"{row['memory']:.1f}x |"
         )
+        print(lines[-1], flush=True)
+    arguments.out.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,15 +16,22 @@ FORMAT = "recbole-leaprec checkpoint 1"
 
 
 def fingerprint(dataset: SequenceDataset) -> dict[str, Any]:
-    """What a model is tied to: how many users, items and categories, and which items by which id."""
-    tokens = "\n".join(map(str, dataset.field2id_token[dataset.iid_field]))
+    """What a model is tied to: the items by their ids, their categories, and the sequences."""
+    tokens = "\n".join(map(str, dataset.field2id_token[dataset.iid_field])).encode()
+    categories, sequences = dataset.categories, dataset.sequences
     return {
         "users": dataset.user_num - 1,
         "items": dataset.item_num - 1,
         "categories": dataset.categories.n_categories,
         "interactions": len(dataset.sequences.items),
-        "item ids": hashlib.sha256(tokens.encode()).hexdigest()[:16],
+        "item ids": _digest(tokens),
+        "sequences": _digest(sequences.items.numpy().tobytes(), sequences.offsets.numpy().tobytes()),
+        "items' categories": _digest("\n".join(categories.names).encode(), categories.distribution.numpy().tobytes()),
     }
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(error)
     try:
         COMMANDS[name](arguments)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         if debug:
             raise
         return _fail(error)
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _fail(error: ValueError) -> int:
+def _fail(error: Exception) -> int:
     print(f"leaprec: error: {error}", file=sys.stderr)
     return 2
 
@@ -88,10 +88,7 @@ def train(arguments: dict[str, Any]) -> None:
     from recbole_leaprec.quick_start import run_leaprec
 
     files = str(arguments.pop("config_files", None) or "").split()
-    from_file = {"model", "dataset"} - set(arguments) if files else set()
-    names = {key: arguments.pop(key, None if key in from_file else default)
-             for key, default in (("model", "SASRecCD"), ("dataset", "ml-100k"))}  # fmt: skip
-    _show(run_leaprec(**names, config_file_list=files, config_dict=arguments))
+    _show(run_leaprec(config_file_list=files, config_dict=arguments))
 
 
 def evaluate(arguments: dict[str, Any]) -> None:
@@ -151,12 +148,13 @@ def help_text(command: str) -> str:
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     own = [name for name, model in known_models().items() if model.__module__.startswith("recbole_leaprec")]
     lines = textwrap.dedent(_USAGE[command]).strip().format(
-        summary=COMMANDS[command].__doc__, models=f"{', '.join(own)}; and RecBole's sequential models as they are",
+        summary=COMMANDS[command].__doc__, models=f"{', '.join(own)}; and, as they are, those of RecBole that need sequences only, such as SASRec, GRU4Rec, NARM",
         commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
     ).splitlines()  # fmt: skip
-    lines += ["", "keys of the plugin (every key of RecBole works too):"]
+    training = command == "train"
+    lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]
     for name, key in PLUGIN_KEYS.items():
-        if command == "train" or name in EVALUATION_KEYS:
-            default = "None" if defaults[name] is None else defaults[name]
-            lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} (default {default})")
+        if training or name in EVALUATION_KEYS:
+            default = f"default {defaults[name]}" if training or name == "output_dir" else "default: as trained"
+            lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} ({default})")
     return "\n".join(lines)

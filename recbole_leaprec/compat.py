@@ -9,8 +9,8 @@ import contextlib
 import shutil
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
-from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
@@ -77,10 +77,13 @@ class CompatDataset(SequentialDataset):
             filepath,
             delimiter=separator,
             usecols=list(types),
-            dtype={column: np.float64 if kind == FeatureType.FLOAT else str for column, (_, kind) in types.items()},
+            dtype=dict.fromkeys(types, str),
             encoding=encoding,
         )
         frame = frame.rename(columns={column: field for column, (field, _) in types.items()})
+        for field, kind in types.values():
+            if kind == FeatureType.FLOAT:
+                frame[field] = self._numbers(frame[field], filepath)
         for field, kind in types.values():
             self.field2source[field], self.field2type[field], self.field2seqlen[field] = source, kind, 1
             if kind in (FeatureType.FLOAT, FeatureType.FLOAT_SEQ):
@@ -90,6 +93,17 @@ class CompatDataset(SequentialDataset):
                 longest = max(map(len, frame[field]), default=0)
                 self.field2seqlen[field] = min((self.config["seq_len"] or {}).get(field, longest), longest)
         return frame
+
+    def _numbers(self, column, filepath):
+        numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
+        wrong = numbers.isna() & column.notna()
+        if wrong.any():
+            line = int(wrong.idxmax())
+            raise ValueError(
+                f"{filepath}: {int(wrong.sum())} values of {column.name}:float are not numbers, the first in line {line + 2} is "
+                f"{column[line]!r}; a time must be a number, such as epoch seconds"
+            )
+        return numbers
 
     def _split_sequences(self, column, kind):
         dtype = np.float64 if kind == FeatureType.FLOAT_SEQ else object
@@ -148,22 +162,24 @@ class CompatDataset(SequentialDataset):
         # RecBole waits at a torch.distributed barrier after the download, also where nothing is distributed. And a
         # download that stops half-way must not leave a folder that the next run takes for the dataset.
         url, target = self._get_download_url("url"), Path(self.dataset_path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        with tempfile.TemporaryDirectory() as scratch:
             try:
                 if not decide_download(url):
-                    raise SystemExit(f"{self.dataset_name} was not downloaded")
+                    raise ValueError(f"dataset {self.dataset_name!r} was not downloaded")
                 archive = Path(download_url(url, scratch))
-            except (URLError, RuntimeError, TimeoutError) as error:
+                files = archive.with_name("files")
+                extract_zip(str(archive), str(files))
+            except (OSError, RuntimeError, zipfile.BadZipFile) as error:
                 raise ValueError(
                     f"dataset {self.dataset_name!r} is not in {target.parent} and could not be downloaded from {url}: "
                     f"{error}. Put {self.dataset_name}.inter and {self.dataset_name}.item into {target}, "
                     f"or say where they are with --data_path"
                 ) from error
-            extract_zip(str(archive), scratch)
-            archive.unlink()
-            rename_atomic_files(scratch, archive.stem, self.dataset_name)
-            shutil.copytree(scratch, target)
+            rename_atomic_files(str(files), archive.stem, self.dataset_name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(target.name + ".part")
+            shutil.copytree(files, part)  # the temporary folder may be on another disk
+            part.replace(target)
 
 
 class CompatCollector(Collector):

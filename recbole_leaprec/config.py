@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 from recbole.evaluator import metric_types
-from recbole.utils import argument_list
+from recbole.utils import EvaluatorType, argument_list
 
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatConfig
 from recbole_leaprec.evaluator import register_metrics
@@ -48,6 +48,10 @@ def _text_or_none(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
+def _listed(value: Any) -> list:
+    return value if isinstance(value, list) else [value]
+
+
 def _positive_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
@@ -72,10 +76,28 @@ PLUGIN_KEYS = {
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
 
+# Keys of RecBole whose wrong values it would find late, or answer with a traceback.
+RECBOLE_KEYS = {
+    "epochs": Key("training epochs", "a whole number, 1 or more", _positive_int),
+    "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
+    "MAX_ITEM_LIST_LENGTH": Key("longest input sequence", "a whole number, 1 or more", _positive_int),
+    "train_batch_size": Key("sequences a training batch", "a whole number, 1 or more", _positive_int),
+    "eval_batch_size": Key("users an evaluation batch", "a whole number, 1 or more", _positive_int),
+    "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
+    "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "seed": Key("random seed", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, _listed(x))) and x != []),
+    "metrics": Key("evaluation metrics", "a name or a list of names", lambda x: all(isinstance(n, str) for n in _listed(x)) and x != []),
+    "valid_metric": Key("what chooses the best epoch", "a metric, such as NDCG@10", _text_or_none),
+    "eval_args": Key("evaluation setting", "a dict", lambda x: isinstance(x, dict)),
+    "val_interval": Key("interactions to keep", 'a dict, such as {rating: "[4,inf)"}, or None', lambda x: x is None or isinstance(x, dict)),
+    "train_neg_sample_args": Key("training negatives", "a dict or None", lambda x: x is None or isinstance(x, dict)),
+}  # fmt: skip
+
 # Keys that RecBole reads and that are in none of its lists and yaml files.
 _OTHER_RECBOLE_KEYS = {
-    "model", "dataset", "config_files", "encoding", "metric_decimal_place", "numerical_features", "benchmark_filename",
-    "additional_feat_suffix", "unused_col", "reg_weight", "embedding_size",
+    "model", "dataset", "config_files", "encoding", "metric_decimal_place", "numerical_features",
+    "additional_feat_suffix", "unused_col", "reg_weight", "embedding_size", "tail_ratio", "contrast", "sim", "use_filter", "eta",
 }  # fmt: skip
 
 
@@ -119,8 +141,8 @@ class LeapRecConfig(CompatConfig):
         return loaded
 
     def _get_model_and_dataset(self, model, dataset):
-        model = model or self.external_config_dict.get("model")
-        dataset = dataset or self.external_config_dict.get("dataset")
+        model = model or self.external_config_dict.get("model") or "SASRecCD"
+        dataset = dataset or self.external_config_dict.get("dataset") or "ml-100k"
         for key, value in (("model", model), ("dataset", dataset)):
             if not isinstance(value, str):
                 raise ValueError(f"{key} must be a name, got {value!r}")
@@ -141,6 +163,8 @@ class LeapRecConfig(CompatConfig):
         self._check_values(final)
         if final["train_positions"] is None:
             final["train_positions"] = getattr(self.model_class, "train_positions", "last")
+        if final.get("loss_type") == "CE" and "train_neg_sample_args" not in self.external_config_dict:
+            final["train_neg_sample_args"] = None  # RecBole's default has negatives, and refuses them with this loss
         self._check_training(final)
         self._plain = {key: copy.deepcopy(value) for key, value in final.items() if key != "MODEL_TYPE"}
         self._plain.update(model=self.model, dataset=self.dataset)
@@ -159,37 +183,43 @@ class LeapRecConfig(CompatConfig):
                 )
 
     def _check_values(self, final: dict[str, Any]) -> None:
-        for name, key in PLUGIN_KEYS.items():
+        for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items():
             if not key.valid(final[name]):
                 raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {final[name]!r}")
         get_reranker(final["reranker"])
-        if not _positive_int(final["epochs"]):
-            raise ValueError(f"epochs must be a whole number, 1 or more, got {final['epochs']!r}")
-        topk = final["topk"] if isinstance(final["topk"], list) else [final["topk"]]
-        if not topk or not all(_positive_int(k) for k in topk):
-            raise ValueError(f"topk (list lengths K) must be whole numbers, 1 or more, got {final['topk']!r}")
+        topk, metrics = _listed(final["topk"]), _listed(final["metrics"])
         if (candidates := final["rerank_candidates"]) is not None and candidates < max(topk):
             raise ValueError(f"rerank_candidates must be at least the largest K, {max(topk)} (topk), got {candidates}")
-        metrics = final["metrics"] if isinstance(final["metrics"], list) else [final["metrics"]]
+        ranking = [name for name, kind in metric_types.items() if kind == EvaluatorType.RANKING]
         for metric in metrics:
-            if str(metric).lower() not in metric_types:
-                raise ValueError(unknown_name("metric", metric, metric_types))
-        metric, _, k = final["valid_metric"].partition("@")
-        if metric.lower() not in [str(name).lower() for name in metrics] or (k and k not in map(str, topk)):
-            raise ValueError(f"valid_metric {final['valid_metric']!r} must be one of metrics {metrics} @ one of topk {topk}")
-        split, mode = final["eval_args"].get("split"), final["eval_args"].get("mode", "full")
-        if split != {"LS": "valid_and_test"} or mode not in ("full", {"valid": "full", "test": "full"}):
+            if metric.lower() not in ranking:
+                raise ValueError(unknown_name("ranking metric", metric, ranking))
+        # GAUC looks at the whole ranking and has no K.
+        choices = [m if m.lower() == "gauc" else f"{m}@{k}" for m in metrics for k in topk]
+        if final["valid_metric"] is None:
+            final["valid_metric"] = choices[0]
+        if final["valid_metric"].lower() not in [choice.lower() for choice in choices]:
             raise ValueError(
-                f"eval_args must have split {{LS: valid_and_test}} and mode full: the plugin evaluates by leave-one-out and "
-                f"full ranking; got split {split!r} and mode {mode!r}"
+                f"valid_metric must be one of {', '.join(dict.fromkeys(choices))} (from metrics and topk), got {final['valid_metric']!r}"
+            )
+        if final["benchmark_filename"] is not None:
+            raise ValueError(
+                "benchmark_filename: splits made beforehand are not supported, the plugin splits by leave-one-out"
+            )
+        asked = {"split": None, "order": None, "mode": "full"} | final["eval_args"]
+        full = asked["mode"] in ("full", {"valid": "full", "test": "full"})
+        if asked["split"] != {"LS": "valid_and_test"} or asked["order"] != "TO" or not full:
+            raise ValueError(
+                f"eval_args must have split {{LS: valid_and_test}}, order TO and mode full: the plugin evaluates by leave-one-out "
+                f"in order of time, and full ranking; got {final['eval_args']}"
             )
 
     def _check_training(self, final: dict[str, Any]) -> None:
         disentangled = issubclass(self.model_class, CalibrationDisentangledMixin)
         if disentangled and final["gamma"] == final["bpr_weight"] == 0:
             raise ValueError("gamma and bpr_weight are both 0: there is no loss left to train with")
-        if disentangled and final["loss_type"] != "BPR":
-            raise ValueError(f"loss_type of {self.model} must be BPR, got {final['loss_type']!r}")
+        if disentangled and final.get("loss_type") != "BPR":
+            raise ValueError(f"loss_type of {self.model} must be BPR, got {final.get('loss_type')!r}")
         if final["train_positions"] == "all":
             if not disentangled:
                 raise ValueError(f"train_positions: all needs a CD model, and {self.model} is not one; use last")

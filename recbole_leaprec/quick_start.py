@@ -15,7 +15,7 @@ from recbole_leaprec.checkpoint import check_fits, load_checkpoint
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.evaluator import Reranking
-from recbole_leaprec.run_folder import RunLog, choose_folder, run_log, versions, write_json, write_yaml
+from recbole_leaprec.run_folder import RunLog, check_folder, make_folder, run_log, versions, write_json, write_yaml
 from recbole_leaprec.suggest import did_you_mean
 from recbole_leaprec.trainer import LeapRecTrainer, plain
 
@@ -29,14 +29,19 @@ EVALUATION_KEYS = frozenset(
 
 
 def run_leaprec(
-    model: str = "SASRecCD",
-    dataset: str = "ml-100k",
+    model: str | None = None,
+    dataset: str | None = None,
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train a model, rerank its test lists, and leave a run folder.
 
     The best epoch is chosen by `valid_metric` of the plain ranking; lambda never touches training.
+
+    Args:
+        model, dataset: names; None for those in the files or the dict, else SASRecCD and ml-100k.
+        config_file_list: yaml files, later ones win.
+        config_dict: keys that win over the files.
 
     Returns:
         What result.json holds: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
@@ -62,12 +67,15 @@ def run_leaprec(
         return result
 
 
-def evaluate(checkpoint: str | Path, config_dict: dict[str, Any] | None = None) -> dict[str, Any]:
+def evaluate(
+    checkpoint: str | Path, config_dict: dict[str, Any] | None = None, rerankings: list[Reranking] | None = None
+) -> dict[str, Any]:
     """Rerank and measure the test lists of a trained model again: other rerankers, lambdas, list lengths, metrics.
 
     Args:
         checkpoint: the model.pth of a run.
         config_dict: keys to change; only those in `EVALUATION_KEYS`.
+        rerankings: several methods and lambdas, all measured on one pass of scoring; None for the configured one.
 
     Returns:
         As `run_leaprec`, without what belongs to training.
@@ -86,15 +94,14 @@ def evaluate(checkpoint: str | Path, config_dict: dict[str, Any] | None = None) 
             )
     settings = {**content["config"], **changes}
     if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
-        first = [value[0] if isinstance(value, list) else value for value in (settings["metrics"], settings["topk"])]
-        settings["valid_metric"] = f"{first[0]}@{first[1]}"
+        settings["valid_metric"] = None
     config = LeapRecConfig(config_dict=settings)
     with run_log(config) as log:
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
         trainer = run.open(log, "evaluate.log")
         trainer.load(checkpoint)
-        result = {"checkpoint": str(checkpoint), **run.measure(trainer)}
+        result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings)}
         write_json(run.folder / "result.json", result)
         return result
 
@@ -104,18 +111,18 @@ class _Run:
     """What a command works with. Preparing one writes nothing; `open` makes its folder."""
 
     config: LeapRecConfig
-    folder: Path
     dataset: SequenceDataset
     model: Any
     train_data: Any
     valid_data: Any
     test_data: Any
     timing: dict[str, float]
+    folder: Path | None = None
 
     @classmethod
     def prepare(cls, config: LeapRecConfig) -> _Run:
         started = time.perf_counter()
-        folder = choose_folder(config)
+        check_folder(config)
         dataset = create_dataset(config)
         loaders = data_preparation(config, dataset)
         if max(config["topk"]) >= dataset.item_num:
@@ -125,11 +132,11 @@ class _Run:
         seconds = time.perf_counter() - started
         init_seed(config["seed"], config["reproducibility"])
         model = config.model_class(config, dataset).to(config["device"])
-        return cls(config, folder, dataset, model, *loaders, timing={"data": seconds})
+        return cls(config, dataset, model, *loaders, timing={"data": seconds})
 
     def open(self, log: RunLog, log_name: str) -> LeapRecTrainer:
+        self.folder = make_folder(self.config)
         self.config["output_dir"] = self.config["checkpoint_dir"] = str(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
         log.write_to(self.folder / log_name)
         write_yaml(self.folder / "config.yaml", self.config.plain())
         logging.getLogger().info(str(self.config))
@@ -141,12 +148,13 @@ class _Run:
         )  # fmt: skip
         return LeapRecTrainer(self.config, self.model, self.dataset)
 
-    def measure(self, trainer: LeapRecTrainer) -> dict[str, Any]:
-        """Test figures of the backbone and of the configured reranker, from one pass of scoring."""
+    def measure(self, trainer: LeapRecTrainer, rerankings: list[Reranking] | None = None) -> dict[str, Any]:
+        """Test figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
-        asked = Reranking(config["reranker"], config["rerank_lambda"], config["rerank_candidates"])
-        plain_ranking, reranked = trainer.evaluate_rerankings(
-            self.test_data, [Reranking(), asked], show_progress=config["show_progress"]
+        lam = 0.0 if config["reranker"] == "none" else config["rerank_lambda"]
+        asked = rerankings or [Reranking(config["reranker"], lam, config["rerank_candidates"])]
+        plain_ranking, *reranked = trainer.evaluate_rerankings(
+            self.test_data, [Reranking(), *asked], show_progress=config["show_progress"]
         )
         self.timing["test"] = time.perf_counter() - started
         return {
@@ -157,12 +165,13 @@ class _Run:
             "backbone": {"test": plain_ranking["metrics"]},
             "rerank": [
                 {
-                    "reranker": asked.method,
-                    "lambda": asked.lam,
-                    "candidates": asked.candidates,
-                    "test": reranked["metrics"],
-                    "seconds": reranked["seconds"],
+                    "reranker": reranking.method,
+                    "lambda": reranking.lam,
+                    "candidates": reranking.candidates,
+                    "test": result["metrics"],
+                    "seconds": result["seconds"],
                 }
+                for reranking, result in zip(asked, reranked, strict=True)
             ],
             "timing": self.timing,
             "versions": versions(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import logging.handlers
@@ -24,16 +25,32 @@ import recbole_leaprec
 PACKAGE_LOGGER = "recbole_leaprec"
 
 
-def choose_folder(config) -> Path:
-    """The folder that a run of this config will write to. Nothing is created yet."""
+def check_folder(config) -> None:
+    """ValueError if `output_dir` cannot be the folder of a new run."""
+    folder = config["output_dir"] and Path(config["output_dir"])
+    if not folder:
+        return
+    if (folder / "result.json").exists() or (folder / "model.pth").exists():
+        raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ValueError(f"output_dir {folder} cannot be made: {existing} is not a folder that can be written to")
+
+
+def make_folder(config) -> Path:
+    """The folder of a run: `output_dir`, or a new one under output/."""
     if config["output_dir"] is not None:
         folder = Path(config["output_dir"])
-        if (folder / "result.json").exists() or (folder / "model.pth").exists():
-            raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+        folder.mkdir(parents=True, exist_ok=True)
         return folder
     stem = f"output/{config['model']}-{config['dataset']}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folders = (Path(stem if number == 1 else f"{stem}-{number}") for number in range(1, 1000))
-    return next(folder for folder in folders if not folder.exists())
+    for number in itertools.count(1):
+        folder = Path(stem if number == 1 else f"{stem}-{number}")
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:  # another run of the same second
+            continue
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -86,7 +86,10 @@ class LeapRecTrainer(CompatTrainer):
         """Put a checkpoint's parameters into the model; ValueError if it does not fit the dataset or the model."""
         checkpoint = load_checkpoint(path, self.device)
         check_fits(checkpoint, self.dataset, path)
-        self.model.load_state_dict(checkpoint["state_dict"])
+        try:
+            self.model.load_state_dict(checkpoint["state_dict"])
+        except RuntimeError as error:
+            raise ValueError(f"{path} does not fit this {self.config['model']}: {error}") from error
         self.model.load_other_parameter(checkpoint.get("other_parameter"))
         return checkpoint
 
@@ -99,7 +102,10 @@ class LeapRecTrainer(CompatTrainer):
             "cur_step": self.cur_step,
             "best_valid_score": float(self.best_valid_score),
             "state_dict": self.model.state_dict(),
-            "other_parameter": self.model.other_parameter(),
+            # Modules are in the state already, and are more than plain values.
+            "other_parameter": {
+                k: v for k, v in (self.model.other_parameter() or {}).items() if not isinstance(v, torch.nn.Module)
+            },
             "optimizer": self.optimizer.state_dict(),
         }
         save_checkpoint(path, content)

@@ -76,6 +76,49 @@ def test_a_run_that_no_longer_fits_its_dataset_is_refused_and_nothing_written(ru
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.parametrize(
+    ("suffix", "change", "what"),
+    [
+        ("inter", lambda text: reversed_times(text), "sequences"),
+        ("item", lambda text: swapped_genres(text), "items' categories"),
+        ("both", lambda text: text.replace("\ti39\t", "\tj39\t").replace("\ni39\t", "\nj39\t"), "item ids"),
+    ],
+)  # fmt: skip
+def test_data_of_the_same_size_with_other_content_is_refused(run, toy, suffix, change, what):
+    folder, _ = run
+    for name in ("inter", "item") if suffix == "both" else (suffix,):
+        file = toy / "toy" / f"toy.{name}"
+        file.write_text(change(file.read_text()))
+    with pytest.raises(ValueError, match=f"another state of dataset 'toy': .*{what}"):
+        evaluate(folder / "model.pth")
+
+
+def reversed_times(text):
+    header, *rows = text.splitlines()
+    cells = [row.split("\t") for row in rows]
+    return "\n".join([header, *(f"{user}\t{item}\t{2_000_000_000 - int(time)}" for user, item, time in cells)]) + "\n"
+
+
+def swapped_genres(text):
+    header, *rows = text.splitlines()
+    items, genres = zip(*(row.split("\t") for row in rows), strict=True)
+    return "\n".join([header, *("\t".join(pair) for pair in zip(items, genres[1:] + genres[:1], strict=True))]) + "\n"
+
+
+def test_a_run_is_measured_with_its_settings_and_at_its_best_epoch(toy, tmp_path):
+    settings = {**SMALL, "data_path": str(toy), "alpha": 0.6, "beta": 0.1, "rerank_lambda": 0.8, "rerank_candidates": 20,
+                "learning_rate": 0.5, "epochs": 6, "stopping_step": 10, "output_dir": str(tmp_path / "run")}  # fmt: skip
+    result = run_leaprec("SASRecCD", "toy", config_dict=settings)
+    assert result["best_epoch"] < 5  # such steps do not improve for long
+    again = evaluate(tmp_path / "run" / "model.pth", {"output_dir": str(tmp_path / "again")})
+    assert again["backbone"]["test"] == result["backbone"]["test"]
+    assert again["rerank"][0]["test"] == result["rerank"][0]["test"]
+    assert (result["rerank"][0]["lambda"], result["rerank"][0]["candidates"]) == (0.8, 20)
+    for number, change in enumerate(({"alpha": 0.9}, {"beta": 0.01}, {"rerank_lambda": 0.3}, {"rerank_candidates": None})):
+        other = evaluate(tmp_path / "run" / "model.pth", {**change, "output_dir": str(tmp_path / str(number))})
+        assert other["rerank"][0]["test"] != result["rerank"][0]["test"], change
+
+
 def test_evaluate_cannot_change_the_model(run):
     folder, _ = run
     with pytest.raises(ValueError, match="evaluate cannot change 'hidden_size'"):

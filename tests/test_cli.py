@@ -81,6 +81,21 @@ def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["file", "file/inside"])
+def test_an_output_dir_that_cannot_be_made_is_refused(tmp_path, monkeypatch, capsys, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert main([f"--output_dir={place}"]) == 2
+    assert f"output_dir {place} cannot be made: " in capsys.readouterr().err
+
+
+def test_a_file_without_model_and_dataset_leaves_them_at_their_defaults(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("gamma: -1\n")
+    assert main(["--config_files=mine.yaml"]) == 2
+    assert "gamma (weight of L_CD-BPR in the loss) must be" in capsys.readouterr().err
+
+
 def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
@@ -95,7 +110,7 @@ def test_help_says_what_a_command_does_and_shows_defaults(command, capsys):
     text = capsys.readouterr().out
     assert text.startswith("usage: leaprec")
     assert "--rerank_lambda" in text
-    assert "(default 0.3)" in text
+    assert ("(default 0.3)" if command == "train" else "(default: as trained)") in text
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,15 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(server, tmp_path, 
         ValueError, match=r"'toy' is not in .*fresh and could not be downloaded .* Put toy.inter and toy.item into"
     ):
         dataset_from(url)(config)
-    assert list((tmp_path / "fresh").iterdir()) == []
+    assert not (tmp_path / "fresh").exists()
+
+
+def test_a_download_that_is_no_archive_is_refused_and_leaves_nothing(server, tmp_path, make_config):
+    web, url = server
+    (web / "toy-archive.zip").write_text("<html>log in first</html>")
+    with pytest.raises(ValueError, match=r"could not be downloaded .*not a zip file"):
+        dataset_from(url)(make_config(data_path=str(tmp_path / "fresh")))
+    assert not (tmp_path / "fresh").exists()
 
 
 @pytest.mark.parametrize(("name", "near"), [("ml-1n", "ml-1m"), ("toi", "toy")])

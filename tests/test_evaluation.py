@@ -51,7 +51,10 @@ def test_without_reranking_the_figures_are_recboles_own_on_the_same_scores(make_
 
 
 def test_every_recbole_metric_sees_the_reranked_list_and_skl_is_that_of_the_definition(make_trainer):
-    trainer, _, _, test = make_trainer(metrics=[*RECBOLE_METRICS, "SKL", "CKL"], metric_decimal_place=6)
+    alpha, beta = 0.6, 0.1
+    trainer, _, _, test = make_trainer(
+        metrics=[*RECBOLE_METRICS, "SKL", "CKL"], metric_decimal_place=6, alpha=alpha, beta=beta
+    )
     asked = [Reranking(), Reranking("leaprec", 0.3), Reranking("leaprec", 0.9, 15)]
     results = trainer.evaluate_rerankings(test, asked)
 
@@ -64,20 +67,48 @@ def test_every_recbole_metric_sees_the_reranked_list_and_skl_is_that_of_the_defi
             users = interaction["user_id"].tolist()
             for row, user in enumerate(users):
                 scores[row, seen[user]] = -torch.inf
-            p = sequential_preference([seen[user] for user in users], dataset.categories, alpha=0.9)
-            lists = rerank(
-                scores, p, dataset.categories, 10, reranking.method, reranking.lam, candidates=reranking.candidates
-            )
+            p = sequential_preference([seen[user] for user in users], dataset.categories, alpha)
+            lists = rerank(scores, p, dataset.categories, 10, reranking.method, reranking.lam, beta, reranking.candidates)
             for row, user in enumerate(users):
                 hits.append(int(targets[row]) in lists[row, :5].tolist())
                 mix = reference.mean([distributions[i] for i in lists[row, :5].tolist()], len(distributions[0]))
                 history = [distributions[i] for i in seen[user]]
-                divergences.append(reference.kl(reference.preference(history, 0.9), mix, 0.01))
-                static.append(reference.kl(reference.preference(history, 1.0), mix, 0.01))
+                divergences.append(reference.kl(reference.preference(history, alpha), mix, beta))
+                static.append(reference.kl(reference.preference(history, 1.0), mix, beta))
         assert result["metrics"]["hit@5"] == pytest.approx(sum(hits) / len(hits), abs=1e-6)
         assert result["metrics"]["skl@5"] == pytest.approx(sum(divergences) / len(hits), abs=1e-5)
         assert result["metrics"]["ckl@5"] == pytest.approx(sum(static) / len(hits), abs=1e-5)
     assert results[1]["metrics"]["skl@10"] < results[0]["metrics"]["skl@10"]
+
+
+@pytest.mark.parametrize("positions", ["all", "last"])
+def test_training_batches_carry_the_preference_before_each_target(make_trainer, positions):
+    trainer, train, _, _ = make_trainer(alpha=0.5, train_positions=positions, MAX_ITEM_LIST_LENGTH=4)
+    dataset, batches = trainer.dataset, []
+
+    def spy(batch):
+        batches.append(batch)
+        return trainer.model.calculate_loss(batch)
+
+    trainer._train_epoch(train, 0, loss_func=spy)
+    distributions, items = dataset.categories.distribution.tolist(), dataset.sequences.items.tolist()
+    seen = 0
+    for batch in batches:
+        for at in map(tuple, (batch["item_id"] != 0).nonzero().tolist()):
+            begin = int(dataset.sequences.offsets[batch["user_id"][at[0]]])
+            target = int(batch["history_end"][at]) + 1
+            assert items[target] == batch["item_id"][at]
+            expected = reference.preference([distributions[i] for i in items[begin:target]], 0.5)
+            assert batch["preference"][at].tolist() == pytest.approx(expected, abs=1e-6)
+            seen += 1
+    assert seen == len(train._dataset)
+
+
+def test_evaluating_rerankings_leaves_validation_as_it_was(make_trainer):
+    trainer, _, valid, test = make_trainer()
+    before = trainer.evaluate(valid, load_best_model=False)
+    trainer.evaluate_rerankings(test, [Reranking("leaprec", 1.0)])
+    assert trainer.evaluate(valid, load_best_model=False) == before
 
 
 def test_figures_do_not_depend_on_the_batch_size(make_trainer):

@@ -34,10 +34,12 @@ class AllPositionsDataLoader(AbstractDataLoader):
         self.negatives = NegativeSampler(
             dataset.inter_feat[dataset.uid_field], dataset.inter_feat[dataset.iid_field], dataset.user_num, dataset.item_num
         )
-        full = torch.nonzero(self.negatives.available[dataset.sequences.user_of(self.windows.start)] == 0)
-        if len(full):
+        users = dataset.sequences.user_of(self.windows.start).unique()
+        full = int((self.negatives.available[users] == 0).sum())
+        if full:
             raise ValueError(
-                f"{dataset.dataset_name}: {len(full)} users have interacted with every item, so there is no negative to draw"
+                f"{dataset.dataset_name}: {full} users have interacted with every item, so there is no negative to draw for "
+                f"them; leave them out (user_inter_num_interval), or give the .item file the rest of the catalogue"
             )
         self.sample_size = len(self.windows)
         self._prefix, self._suffix = config["NEG_PREFIX"], config["LIST_SUFFIX"]

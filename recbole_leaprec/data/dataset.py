@@ -59,6 +59,11 @@ class SequenceDataset(CompatDataset):
                 f"{inter} has no timestamp field {self.time_field!r} (TIME_FIELD), and sequences need an order; "
                 f"{_fields_of(inter, self.config)}"
             )
+        if self.field2type[self.time_field] != FeatureType.FLOAT:
+            raise ValueError(
+                f"{inter}: {self.time_field!r} has type {self.field2type[self.time_field].value}, which has no order; write "
+                f"{self.time_field}:float in its header, with numbers such as epoch seconds"
+            )
         self._check_categories(items)
         untimed = int(self.inter_feat[self.time_field].isna().sum())
         if untimed:
@@ -123,6 +128,7 @@ class SequenceDataset(CompatDataset):
         ordered = self.inter_feat.sort_values([self.uid_field, self.time_field], kind="stable")
         self.inter_feat = ordered[[self.uid_field, self.iid_field]]
         super()._change_feat_format()
+        self._aug_presets()  # names of the list fields, which some of RecBole's models ask the dataset for
         counts = torch.bincount(self.inter_feat[self.uid_field], minlength=self.user_num)
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         self.sequences = Sequences(self.inter_feat[self.iid_field], offsets)

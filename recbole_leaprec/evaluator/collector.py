@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import time
 from dataclasses import dataclass
@@ -58,6 +57,7 @@ class RerankingCollector(CompatCollector):
         for name in LISTS:
             setattr(self.register, name, False)
         self.collected: list[Collected] = []
+        self._warned = 0  # once for a number of short lists, not once an epoch
         self.rerank_with([Reranking()])
 
     def rerank_with(self, rerankings: list[Reranking]) -> None:
@@ -84,9 +84,9 @@ class RerankingCollector(CompatCollector):
         positive = torch.zeros_like(scores_tensor, dtype=torch.int)
         positive[positive_u, positive_i] = 1
         for runs in self._sweeps.values():
-            started = time.perf_counter()
+            started = _now(scores_tensor)
             sweep = self._sweep(runs, scores_tensor, interaction)
-            seconds = time.perf_counter() - started
+            seconds = _now(scores_tensor) - started
             for run, lists in zip(runs, sweep, strict=True):
                 run.seconds += seconds / len(runs)
                 run.users += len(lists)
@@ -94,7 +94,7 @@ class RerankingCollector(CompatCollector):
                 if "rec.items" in self._lists_needed:
                     run.struct.update_tensor("rec.items", lists)
                 if "rec.topk" in self._lists_needed:
-                    hits = positive.gather(1, lists) * (lists != 0)
+                    hits = positive.gather(1, lists)
                     run.struct.update_tensor("rec.topk", torch.cat([hits, positive.sum(1, keepdim=True)], dim=1))
 
     def _sweep(self, runs: list[Collected], scores, interaction):
@@ -117,11 +117,19 @@ class RerankingCollector(CompatCollector):
         shared = super().get_data_struct()
         for run in self._running:
             run.struct._data_dict = {
-                **copy.copy(shared._data_dict),
+                **shared._data_dict,
                 **{k: v.cpu() for k, v in run.struct._data_dict.items()},
             }
-            if run.short:
+            if run.short and run.short != self._warned:
                 _logger.warning(SHORT_LISTS, run.short, run.users, max(self.topk))
+                self._warned = run.short
         self.collected = self._running
         self.rerank_with(self.rerankings)
         return self.collected[0].struct
+
+
+def _now(tensor: torch.Tensor) -> float:
+    """The time when all work on the tensor's device is done."""
+    if tensor.is_cuda:
+        torch.cuda.synchronize(tensor.device)
+    return time.perf_counter()

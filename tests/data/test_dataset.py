@@ -153,6 +153,25 @@ def test_missing_times_and_a_missing_item_file_are_refused(tmp_path):
         load(folder)
 
 
+def test_times_without_an_order_and_dates_are_refused(tmp_path):
+    inter = [("u", item, f"2020-01-0{t}") for t, item in enumerate("abcd", 1)]
+    for kind, message in (
+        ("token", "'timestamp' has type token, which has no order; write timestamp:float"),
+        ("float", r"toy.inter: 4 values of timestamp:float are not numbers, the first in line 2 is '2020-01-01'"),
+    ):
+        header = f"user_id:token\titem_id:token\ttimestamp:{kind}"
+        folder = write_dataset(tmp_path, inter, dict.fromkeys("abcd", "Drama"), header)
+        with pytest.raises(ValueError, match=message):
+            load(folder)
+
+
+def test_dropping_short_users_keeps_the_least_number_of_interactions_an_item_must_have(tmp_path):
+    inter = [(user, item, t) for user in ("u", "v") for t, item in enumerate("abcd")]
+    inter += [("u", "x", 9), ("s1", "x", 1)]  # x has two users, and one when s1 is dropped
+    folder = write_dataset(tmp_path, inter, dict.fromkeys("abcdx", "Drama"))
+    assert tokens_of(load(folder, item_inter_num_interval="[2,inf)")) == {"u": list("abcd"), "v": list("abcd")}
+
+
 def test_a_category_field_of_numbers_is_refused(tmp_path):
     folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "1.5"))
     file = folder / "toy" / "toy.item"
