@@ -144,6 +144,16 @@ def test_users_with_too_few_items_are_counted_once(caplog):
     ]
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_what_differs_by_rounding_alone_is_a_tie_and_goes_to_the_lower_id(first):
+    other = "b" if first == "a" else "a"
+    categories = ItemCategories.from_lists([[], [first], [other], ["c"]])
+    p = torch.tensor([[0.3, 0.1 + 0.2, 0.4]], dtype=torch.float64)  # a and b differ in the last bit
+    assert p[0, 0] != p[0, 1]
+    scores = torch.tensor([[0.0, 1.0, 1.0, -9.0]])
+    assert rerank(scores, p, categories, 2, lam=0.5).tolist() == [[1, 2]]
+
+
 @pytest.fixture
 def good():
     categories = ItemCategories.from_lists([[], ["a"], ["b"], ["a", "b"]])
