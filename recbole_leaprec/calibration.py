@@ -34,5 +34,5 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
     listed = (lists != 0).sum(1, keepdim=True).clamp_min(1)
     q = categories.distribution.to(p.device)[lists].sum(1) / listed
     # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form that the loss and the rerankers use.
-    divergence = p.sum(1) * math.log(1 / beta) - divergence_saved(p, 0.0, q, beta).sum(1)
+    divergence = p.sum(1) * math.log(1 / beta) - divergence_saved(p, None, q, beta).sum(1)
     return divergence.clamp_min(0)  # rounding can leave -1e-16

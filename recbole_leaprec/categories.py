@@ -13,7 +13,7 @@ from torch import Tensor
 _SMALLEST_SHARE = 1e-20
 
 
-def divergence_saved(p: Tensor, before: Tensor | float, added: Tensor, beta: float, k: int = 1) -> Tensor:
+def divergence_saved(p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1) -> Tensor:
     """How much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
 
     `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4) and q the category's sum over the list divided by
@@ -21,10 +21,11 @@ def divergence_saved(p: Tensor, before: Tensor | float, added: Tensor, beta: flo
     `KL(p || beta p) = log(1/beta)`, so every divergence here is that figure less a sum of these terms.
 
     Args:
-        before, added: sums of p(c|i) over items, not means.
+        before, added: sums of p(c|i) over items, not means; None for an empty list.
     """
     smoothing = k * beta / (1 - beta)
-    smoothed = (before + smoothing * p).clamp_min_(smoothing * _SMALLEST_SHARE)
+    smoothed = p * smoothing if before is None else torch.add(before, p, alpha=smoothing)
+    smoothed.clamp_min_(smoothing * _SMALLEST_SHARE)
     return torch.div(added, smoothed, out=smoothed).log1p_().mul_(p)
 
 
@@ -149,17 +150,18 @@ class ItemCategories:
         index, share = self.profile_categories[profile], self.profile_shares[profile].to(p.dtype)
         several = items.dim() == p.dim()
         of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
-        return math.log(1 / beta) - divergence_saved(of_item, 0.0, share, beta).sum(-1)
+        return math.log(1 / beta) - divergence_saved(of_item, None, share, beta).sum(-1)
 
     def saved_by_pair(self, p: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`."""
         share = self.pair_share.to(p.dtype)[:, None]
-        return divergence_saved(p[self.pair_category], picked[self.pair_category], share, beta, k)
+        of_pair = (tensor.index_select(0, self.pair_category) for tensor in (p, picked))
+        return divergence_saved(*of_pair, share, beta, k)
 
     def add_by_profile(self, of_pair: Tensor, total: Tensor) -> Tensor:
         """Add to each profile's row of `total [P+1, N]` the terms `[M, N]` of the pairs that it has."""
         for pairs in self._pairs_by_place:
-            total[len(total) - len(pairs) :] += of_pair[pairs]
+            total[len(total) - len(pairs) :] += of_pair.index_select(0, pairs)
         return total
 
     def saved_by_profile(self, p: Tensor, picked: Tensor, k: int, beta: float = 0.01) -> Tensor:

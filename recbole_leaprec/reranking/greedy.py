@@ -32,7 +32,7 @@ _CLOSED = -3e38
 _SMALLEST_WEIGHT = 1e-28
 
 # Lists (users times settings) and scores worked on at once: what fits into a processor's cache.
-_COLUMNS = 2048
+_COLUMNS = 4096
 _SCORES = 2**22
 
 # Profiles are looked into in groups of like size, up to each of these numbers of items.
@@ -137,8 +137,9 @@ class _Lists:
         self.p32 = self.p.float()
         self.picked = torch.zeros_like(self.p)
         # The score of the best unpicked item of each profile, in float32.
-        self.best = self.heads.best.T.float().clamp_min_(_CLOSED).repeat(1, settings)
-        self.largest = self.best.where(self.best > _CLOSED, 0).abs().amax(0)
+        best = self.heads.best.T.float().clamp_min_(_CLOSED)
+        self.best = best.repeat(1, settings)
+        self.largest = best.where(best > _CLOSED, 0).abs().amax(0).repeat(settings)
         self.profiles = torch.zeros(k, settings * users, dtype=torch.long, device=p.device)
         self.items = torch.zeros_like(self.profiles)
         # How far off an objective in float32 may be, as a share of the largest numbers in it.
@@ -156,7 +157,7 @@ class _Lists:
         weight = self.weights[position - 1]
         objective = self._objective(weight, position)
         margin = 2 * self.error * (self.largest + self.worst)
-        near = (objective >= objective.amax(0) - margin).float()
+        near = objective.ge_(objective.amax(0) - margin)  # 1 for the profiles that may win, 0 for the rest
         count, index = self.count_and_index @ near
         profile = index.long()
         unsure = (count > 1).nonzero()[:, 0]

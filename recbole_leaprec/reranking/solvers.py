@@ -97,5 +97,11 @@ def _spread(solve, programs, count):
     if workers < 2:
         yield from map(solve, programs)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver")) as pool:
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_silence) as pool:
         yield from pool.map(solve, programs, chunksize=16)
+
+
+def _silence() -> None:
+    """HiGHS prints a line of debugging now and then, whatever its options; a worker has nothing else to say."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
