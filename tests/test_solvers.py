@@ -109,6 +109,17 @@ def test_lists_come_in_order_of_score_and_from_the_candidates_alone(method):
 
 
 @pytest.mark.parametrize("method", ["mip", "mcf"])
+def test_users_with_too_few_items_get_what_there_is(method):
+    scores, p, categories = random_case(20, 4, 3, seed=9)
+    scores[0] = -torch.inf
+    scores[1, 3:] = -torch.inf
+    scores[1, 1:3] = torch.tensor([1.0, 2.0])
+    lists = rerank(scores, p, categories, 4, method, lam=0.5)
+    assert lists[:2].tolist() == [[0, 0, 0, 0], [2, 1, 0, 0]]
+    assert (lists[2] > 0).all()
+
+
+@pytest.mark.parametrize("method", ["mip", "mcf"])
 def test_users_are_spread_over_worker_processes(method, monkeypatch):
     scores, p, categories = random_case(60, 4, 40, seed=7)
     here = rerank(scores, p, categories, 3, method, lam=0.7)

@@ -31,7 +31,7 @@ def solve(program: Program) -> Solution:
     items to slots, with a place outside for each of the n - k items that are not chosen.
     """
     n, k = len(program.scores), program.k
-    if program.lam == 0 or n == k:
+    if program.trivial:
         return Solution(np.arange(k))
     slots = (program.lam * slot_costs(program.p, k)).ravel()  # category by category
     open_to = np.repeat(program.shares > 0, k, axis=1)

@@ -17,13 +17,13 @@ def solve(program: Program) -> Solution:
     `q_c` is the mean of p(c|i) over the chosen. Candidates of one profile differ in score alone, so the k best of each
     profile are all that an optimum can hold, and the program is built of these.
     """
-    if program.lam == 0:
+    if program.trivial:
         return Solution(np.arange(program.k))
     kept = _best_of_each_profile(program)
     scores, shares = program.scores[kept], program.shares[kept]
     n, c = shares.shape
     cost = np.concatenate([-(1 - program.lam) * scores, np.full(c, program.lam)])
-    q = shares.T / max(program.k, 1)
+    q = shares.T / program.k
     identity = np.eye(c)
     constraints = [
         LinearConstraint(np.hstack([q, identity]), program.p, np.inf),  # z >= p - q

@@ -42,6 +42,11 @@ class Program:
     k: int
     lam: float
 
+    @property
+    def trivial(self) -> bool:
+        """Whether the first k candidates are the answer: calibration does not count, or there is nothing to choose."""
+        return self.lam == 0 or len(self.scores) == self.k
+
 
 @dataclass(frozen=True)
 class Solution:
