@@ -12,6 +12,7 @@ in float64; so the list is the same as that of trying every item in float64, wit
 from __future__ import annotations
 
 import math
+import threading
 
 import torch
 from torch import Tensor
@@ -36,7 +37,7 @@ _COLUMNS = 4096
 _SCORES = 2**22
 
 # Profiles are looked into in groups of like size, up to each of these numbers of items.
-_SIZES = (4, 32, 256, 2048)
+_SIZES = (64, 512, 4096)
 
 
 def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
@@ -53,9 +54,20 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
     weights = weights.to(scores.device)
     users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
     chunks = zip(scores.split(users), p.split(users), strict=True)
-    scratch = scores.new_empty(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()))
+    scratch = _scratch(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()), scores)
     lists = [_Lists(some, some_p, categories, k, weights, beta, scratch).make() for some, some_p in chunks]
     return torch.cat(lists, 1) if lists else torch.zeros(len(weights), 0, k, dtype=torch.long, device=scores.device)
+
+
+_kept = threading.local()
+
+
+def _scratch(size: int, like: Tensor) -> Tensor:
+    """Memory of `size` numbers, kept for the next call: new memory is slow to touch, and callers come batch by batch."""
+    buffer = getattr(_kept, "buffer", None)
+    if buffer is None or len(buffer) < size or buffer.dtype != like.dtype or buffer.device != like.device:
+        buffer = _kept.buffer = like.new_empty(size)
+    return buffer[:size]
 
 
 class _Heads:
@@ -74,7 +86,7 @@ class _Heads:
         self.best.scatter_reduce_(1, profiles, scores, "amax")
         self.best[:, 0] = -torch.inf  # padding
         # Items of a profile side by side, so that a pair's scores are one run of memory; a run may be read past the end.
-        self._runs = scratch  # the same memory for every chunk of users: new memory is slow to touch
+        self._runs = scratch
         torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
         self._row = torch.full(self.best.shape, -1, dtype=torch.long, device=scores.device)
         self._filled = 0

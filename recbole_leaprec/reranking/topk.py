@@ -13,8 +13,9 @@ def best_of_rows(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     top, columns = values.topk(min(k + 1, values.shape[1]), dim=1)
     # Only rows with a tie among the k, or across their end, need the whole order.
-    tied = ((top[:, 1:] == top[:, :-1]) & (top[:, 1:] > -torch.inf)).any(1).nonzero()[:, 0]
-    if len(tied):
+    equal = top[:, 1:] == top[:, :-1]
+    if equal.any():
+        tied = (equal & (top[:, 1:] > -torch.inf)).any(1).nonzero()[:, 0]
         columns[tied] = values[tied].sort(dim=1, descending=True, stable=True).indices[:, : columns.shape[1]]
     return columns[:, :k], top[:, :k]
 
