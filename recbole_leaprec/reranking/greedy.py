@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories, divergence_saved
-from recbole_leaprec.reranking.topk import best_of_rows
+from recbole_leaprec.reranking.topk import best_of_rows, top_items
 
 # Objectives closer than this are equal, and go to the more relevant item. Without it the winner between two items
 # that gain the same would be decided by the last bit of a sum, which no two devices agree on.
@@ -52,6 +52,13 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
         `[S, B, k]` item ids, 0 where a user has no allowed item left.
     """
     weights = weights.to(scores.device)
+    calibrated = (weights > 0).any(1)
+    if not calibrated.all():  # relevance alone is plain top-k
+        lists = torch.empty(len(weights), len(scores), k, dtype=torch.long, device=scores.device)
+        lists[~calibrated] = top_items(scores, k)
+        if calibrated.any():
+            lists[calibrated] = greedy(scores, p, categories, k, weights[calibrated], beta)
+        return lists
     users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
     chunks = zip(scores.split(users), p.split(users), strict=True)
     scratch = _scratch(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()), scores)
@@ -181,7 +188,7 @@ class _Lists:
         row, taken = self.heads.rows(self.user, profile, position), self._taken(profile, columns, position)
         self.items[position - 1] = self.heads.items[row, taken]
         self.profiles[position - 1] = profile
-        self.picked += self.categories.profiles.T[:, profile]
+        self.picked += self.categories.profiles.index_select(0, profile).T
         following = self.heads.values[row, taken + 1].float().clamp_min_(_CLOSED)
         self.best[profile, columns] = following
         self.largest = torch.maximum(self.largest, following.where(following > _CLOSED, 0).abs())
