@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from recbole_leaprec.data import SequenceDataset
+from recbole_leaprec.run_folder import written_whole
 
 FORMAT = "recbole-leaprec checkpoint 1"
 
@@ -35,10 +35,9 @@ def _digest(*parts: bytes) -> str:
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
-    """Write all of it or nothing."""
-    scratch = path.with_name(path.name + ".part")
-    torch.save({"format": FORMAT, **content}, scratch)
-    os.replace(scratch, path)
+    """Write a checkpoint, all of it or nothing."""
+    with written_whole(path) as scratch:
+        torch.save({"format": FORMAT, **content}, scratch)
 
 
 def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dict[str, Any]:

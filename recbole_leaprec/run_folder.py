@@ -53,15 +53,22 @@ def make_folder(config) -> Path:
             continue
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write all of it or nothing."""
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A place to write to that becomes `path` at the end: all of it or nothing."""
     scratch = path.with_name(path.name + ".part")
-    scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    yield scratch
     os.replace(scratch, path)
 
 
+def write_json(path: Path, content: Any) -> None:
+    with written_whole(path) as scratch:
+        scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
 def write_yaml(path: Path, content: Any) -> None:
-    path.write_text(yaml.safe_dump(content, sort_keys=True), encoding="utf-8")
+    with written_whole(path) as scratch:
+        scratch.write_text(yaml.safe_dump(content, sort_keys=True), encoding="utf-8")
 
 
 def versions() -> dict[str, str]:

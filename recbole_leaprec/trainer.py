@@ -32,6 +32,7 @@ class LeapRecTrainer(CompatTrainer):
         self.saved_model_file = str(Path(config["output_dir"]) / "model.pth")
         self.eval_collector = RerankingCollector(config)
         self.eval_collector.set_categories(dataset.categories.to(self.device))
+        self._fingerprint = fingerprint(dataset)
         self._tables: dict[float, torch.Tensor] = {}
 
     def preference(self, interaction, alpha: float) -> torch.Tensor:
@@ -97,7 +98,7 @@ class LeapRecTrainer(CompatTrainer):
         path = Path(kwargs.pop("saved_model_file", self.saved_model_file))
         content = {
             "config": self.config.plain(),
-            "dataset": fingerprint(self.dataset),
+            "dataset": self._fingerprint,
             "epoch": epoch,
             "cur_step": self.cur_step,
             "best_valid_score": float(self.best_valid_score),

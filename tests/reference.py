@@ -40,8 +40,7 @@ def greedy(scores: list[float], p: list[float], items: list[list[float]], k: int
 
         allowed = [i for i in range(1, len(scores)) if i not in picked and scores[i] > -math.inf]
         if not allowed:
-            picked_so_far = [*picked, *[0] * (k - len(picked))]
-            return picked_so_far
+            return [*picked, *[0] * (k - len(picked))]
         values = {i: objective(i) for i in allowed}
         best = max(values.values())
         picked.append(min((i for i in allowed if values[i] >= best - 1e-9), key=lambda i: (-scores[i], i)))

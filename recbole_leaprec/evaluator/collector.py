@@ -83,6 +83,7 @@ class RerankingCollector(CompatCollector):
                 self.data_struct.update_tensor(name, interaction[name])
         positive = torch.zeros_like(scores_tensor, dtype=torch.int)
         positive[positive_u, positive_i] = 1
+        positives = positive.sum(1, keepdim=True)
         for runs in self._sweeps.values():
             started = _now(scores_tensor)
             sweep = self._sweep(runs, scores_tensor, interaction)
@@ -95,7 +96,7 @@ class RerankingCollector(CompatCollector):
                     run.struct.update_tensor("rec.items", lists)
                 if "rec.topk" in self._lists_needed:
                     hits = positive.gather(1, lists)
-                    run.struct.update_tensor("rec.topk", torch.cat([hits, positive.sum(1, keepdim=True)], dim=1))
+                    run.struct.update_tensor("rec.topk", torch.cat([hits, positives], dim=1))
 
     def _sweep(self, runs: list[Collected], scores, interaction):
         """Lists `[len(runs), B, K]` of rerankings that differ in lambda alone."""

@@ -63,7 +63,7 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
     chunks = zip(scores.split(users), p.split(users), strict=True)
     scratch = _scratch(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()), scores)
     lists = [_Lists(some, some_p, categories, k, weights, beta, scratch).make() for some, some_p in chunks]
-    return torch.cat(lists, 1) if lists else torch.zeros(len(weights), 0, k, dtype=torch.long, device=scores.device)
+    return torch.cat(lists, 1)
 
 
 _kept = threading.local()
