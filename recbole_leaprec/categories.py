@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 # Below this, a category's share of a preference adds less than 1e-18 to any divergence. Dividing by something
 # smaller would overflow float32: with alpha = 0.9 a category last seen 800 steps ago has a share of 1e-37.
 _SMALLEST_SHARE = 1e-20
 
 
-def divergence_saved(p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1) -> Tensor:
+def divergence_saved(
+    p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1, out: Tensor | None = None
+) -> Tensor:
     """How much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
 
     `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4) and q the category's sum over the list divided by
@@ -22,11 +25,12 @@ def divergence_saved(p: Tensor, before: Tensor | None, added: Tensor, beta: floa
 
     Args:
         before, added: sums of p(c|i) over items, not means; None for an empty list.
+        out: where to write the result; may be `before`.
     """
     smoothing = k * beta / (1 - beta)
-    smoothed = p * smoothing if before is None else torch.add(before, p, alpha=smoothing)
+    smoothed = torch.mul(p, smoothing, out=out) if before is None else torch.add(before, p, alpha=smoothing, out=out)
     smoothed.clamp_min_(smoothing * _SMALLEST_SHARE)
-    return torch.div(added, smoothed, out=smoothed).log1p_().mul_(p)
+    return torch.div(added, smoothed, out=smoothed).add_(1).log_().mul_(p)
 
 
 class ItemCategories:
@@ -69,8 +73,7 @@ class ItemCategories:
         self.uncategorised = sum(not categories for categories in sets[1:])
         sets[1:] = [categories or everything for categories in sets[1:]]
 
-        # Profiles are numbered by size, so that those with more than m categories are a run at the end.
-        profiles = [(), *sorted(set(sets[1:]), key=lambda profile: (len(profile), profile))]
+        profiles = [(), *sorted(set(sets[1:]))]
         if any(profile[-1] >= len(self.names) for profile in profiles[1:]):
             raise ValueError(f"a category index is not below the number of categories ({len(self.names)})")
         index = {profile: number for number, profile in enumerate(profiles)}
@@ -89,7 +92,9 @@ class ItemCategories:
         self.profile_size = torch.bincount(self.profile_of_item)
         self.profile_begin = self.profile_size.cumsum(0) - self.profile_size
         self.pair_category, self.pair_share, pair_of = self._pairs()
-        self._pairs_by_place = [pair_of[size[:, 0] > m, m] for m in range(width)]
+        # The pairs of profile 0, then those of profile 1, and so on.
+        self._pairs_by_profile = pair_of[torch.arange(width) < size]
+        self._pairs_begin = size[:, 0].cumsum(0) - size[:, 0]
 
     @classmethod
     def from_lists(cls, lists: Sequence[Iterable[str]]) -> ItemCategories:
@@ -123,13 +128,9 @@ class ItemCategories:
         if self.distribution.device == torch.device(device):
             return self
 
-        def move(value):
-            if isinstance(value, list) and value and isinstance(value[0], Tensor):
-                return [tensor.to(device) for tensor in value]
-            return value.to(device) if isinstance(value, Tensor) else value
-
         moved = object.__new__(ItemCategories)
-        moved.__dict__.update({name: move(value) for name, value in self.__dict__.items()})
+        for name, value in self.__dict__.items():
+            setattr(moved, name, value.to(device) if isinstance(value, Tensor) else value)
         return moved
 
     def kl(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
@@ -152,17 +153,21 @@ class ItemCategories:
         of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
         return math.log(1 / beta) - divergence_saved(of_item, None, share, beta).sum(-1)
 
-    def saved_by_pair(self, p: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
-        """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`."""
-        share = self.pair_share.to(p.dtype)[:, None]
-        of_pair = (tensor.index_select(0, self.pair_category) for tensor in (p, picked))
-        return divergence_saved(*of_pair, share, beta, k)
+    def saved_by_pair(
+        self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float, out: Tensor | None = None
+    ) -> Tensor:
+        """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`.
 
-    def add_by_profile(self, of_pair: Tensor, total: Tensor) -> Tensor:
-        """Add to each profile's row of `total [P+1, N]` the terms `[M, N]` of the pairs that it has."""
-        for pairs in self._pairs_by_place:
-            total[len(total) - len(pairs) :] += of_pair.index_select(0, pairs)
-        return total
+        Args:
+            p_of_pair: `[M, N]`, p of each pair's category.
+            picked: `[C, N]`.
+        """
+        before = torch.index_select(picked, 0, self.pair_category, out=out)
+        return divergence_saved(p_of_pair, before, self.pair_share.to(before.dtype)[:, None], beta, k, out=before)
+
+    def sum_by_profile(self, of_pair: Tensor) -> Tensor:
+        """`[P+1, N]`: for each profile, the sum of the terms `[M, N]` of the pairs that it has."""
+        return embedding_bag(self._pairs_by_profile, of_pair, self._pairs_begin, mode="sum")
 
     def saved_by_profile(self, p: Tensor, picked: Tensor, k: int, beta: float = 0.01) -> Tensor:
         """`[P+1, N]`: how much of S_KL an item of each profile saves as the k-th of a list; what a greedy step ranks by.
@@ -174,5 +179,4 @@ class ItemCategories:
             p: `[C, N]`, a column a list.
             picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
         """
-        total = torch.zeros(len(self.profiles), p.shape[1], dtype=p.dtype, device=p.device)
-        return self.add_by_profile(self.saved_by_pair(p, picked, k, beta), total)
+        return self.sum_by_profile(self.saved_by_pair(p[self.pair_category], picked, k, beta))

@@ -135,5 +135,13 @@ def test_users_that_hit_the_time_limit_are_counted(caplog):
     assert "6 of 6 users hit the limit of 600 s; the best list found so far is used" in caplog.text
 
 
+def test_a_solver_that_runs_out_of_time_leaves_the_best_list_found(monkeypatch, caplog):
+    monkeypatch.setattr(mip, "TIME_LIMIT", 0.0)  # HiGHS really stops: no solution, or one it cannot prove
+    scores, p, categories = random_case(400, 18, 2, seed=10)
+    lists = rerank(scores, p, categories, 10, "mip", lam=0.9)
+    assert all(len(set(row)) == 10 and 0 not in row for row in lists.tolist())
+    assert "2 of 2 users hit the limit" in caplog.text
+
+
 def unfinished(program):
     return Solution(np.arange(program.k), finished=False)

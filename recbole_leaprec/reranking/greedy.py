@@ -12,13 +12,13 @@ in float64; so the list is the same as that of trying every item in float64, wit
 from __future__ import annotations
 
 import math
-import threading
 
 import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories, divergence_saved
 from recbole_leaprec.reranking.topk import best_of_rows, top_items
+from recbole_leaprec.reranking.workspace import Workspace
 
 # Objectives closer than this are equal, and go to the more relevant item. Without it the winner between two items
 # that gain the same would be decided by the last bit of a sum, which no two devices agree on.
@@ -33,7 +33,7 @@ _CLOSED = -3e38
 _SMALLEST_WEIGHT = 1e-28
 
 # Lists (users times settings) and scores worked on at once: what fits into a processor's cache.
-_COLUMNS = 4096
+_COLUMNS = 3072
 _SCORES = 2**22
 
 # Profiles are looked into in groups of like size, up to each of these numbers of items.
@@ -61,20 +61,11 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
         return lists
     users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
     chunks = zip(scores.split(users), p.split(users), strict=True)
-    scratch = _scratch(min(users, len(scores)) * scores.shape[1] + int(categories.profile_size.max()), scores)
-    lists = [_Lists(some, some_p, categories, k, weights, beta, scratch).make() for some, some_p in chunks]
+    lists = [_Lists(some, some_p, categories, k, weights, beta).make() for some, some_p in chunks]
     return torch.cat(lists, 1)
 
 
-_kept = threading.local()
-
-
-def _scratch(size: int, like: Tensor) -> Tensor:
-    """Memory of `size` numbers, kept for the next call: new memory is slow to touch, and callers come batch by batch."""
-    buffer = getattr(_kept, "buffer", None)
-    if buffer is None or len(buffer) < size or buffer.dtype != like.dtype or buffer.device != like.device:
-        buffer = _kept.buffer = like.new_empty(size)
-    return buffer[:size]
+_workspace = Workspace()
 
 
 class _Heads:
@@ -86,33 +77,38 @@ class _Heads:
             a pair gets a row when it is first asked for.
     """
 
-    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int, scratch: Tensor):
+    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int):
         self.categories, self.depth = categories, depth
         profiles = categories.profile_of_item.expand_as(scores)
         self.best = torch.full((len(scores), len(categories.profiles)), -torch.inf, dtype=scores.dtype, device=scores.device)
         self.best.scatter_reduce_(1, profiles, scores, "amax")
         self.best[:, 0] = -torch.inf  # padding
         # Items of a profile side by side, so that a pair's scores are one run of memory; a run may be read past the end.
-        self._runs = scratch
+        size = scores.numel() + int(categories.profile_size.max())
+        self._runs = _workspace.take("runs", (size,), scores.dtype, scores.device)
         torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
-        self._row = torch.full(self.best.shape, -1, dtype=torch.long, device=scores.device)
+        self._row = torch.full((self.best.numel(),), -1, dtype=torch.long, device=scores.device)
         self._filled = 0
         self.values = torch.full((len(scores) * depth, depth + 1), -torch.inf, dtype=scores.dtype, device=scores.device)
         self.items = torch.zeros(self.values.shape, dtype=torch.long, device=scores.device)
 
-    def rows(self, user: Tensor, profile: Tensor, position: int) -> Tensor:
-        """Where in `values` and `items` the pairs stand; what was not asked for before is found now.
+    def rows(self, user: Tensor, profile: Tensor) -> Tensor:
+        """Where in `values` and `items` the pairs stand that `find` was asked for."""
+        return self._row[user * len(self.categories.profiles) + profile]
+
+    def find(self, user: Tensor, profile: Tensor, position: int) -> None:
+        """Give a row to every pair that has none.
 
         A pair that is first asked for at `position` can give a list no more items than the list has places left.
         """
-        row = self._row[user, profile]
-        missing = row < 0
-        if missing.any():
-            pairs = torch.unique(user[missing] * len(self.categories.profiles) + profile[missing])
-            depth = self.depth - position + 1
-            self._find(pairs // len(self.categories.profiles), pairs % len(self.categories.profiles), depth)
-            row = self._row[user, profile]
-        return row
+        pair = user * len(self.categories.profiles) + profile
+        missing = (self._row[pair] < 0).nonzero()[:, 0]
+        if len(missing):
+            pair = pair[missing]
+            number = torch.arange(len(pair), device=pair.device)
+            self._row[pair] = number  # one of those that ask for the same pair stands for all
+            missing = missing[self._row[pair] == number]
+            self._find(user[missing], profile[missing], self.depth - position + 1)
 
     def _find(self, user: Tensor, profile: Tensor, depth: int) -> None:
         size = self.categories.profile_size[profile]
@@ -136,7 +132,7 @@ class _Heads:
         while self._filled > len(self.values):
             self.values = torch.cat([self.values, torch.full_like(self.values, -torch.inf)])
             self.items = torch.cat([self.items, torch.zeros_like(self.items)])
-        self._row[user, profile] = row
+        self._row[user * len(self.categories.profiles) + profile] = row
         self.values[row, : column.shape[1]] = values
         self.items[row, : column.shape[1]] = items
 
@@ -144,16 +140,14 @@ class _Heads:
 class _Lists:
     """Lists in the making: S settings times B users, side by side in the last dimension, `[..., S*B]`."""
 
-    def __init__(
-        self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float, scratch: Tensor
-    ):
+    def __init__(self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float):
         settings, users = len(weights), len(p)
-        self.heads, self.categories, self.beta = _Heads(scores, categories, k, scratch), categories, beta
+        self.heads, self.categories, self.beta = _Heads(scores, categories, k), categories, beta
         self.shape = (k, settings, users)
         self.user = torch.arange(users, device=p.device).repeat(settings)
         self.weights = weights.T.repeat_interleave(users, dim=1)
         self.p = p.double().T.repeat(1, settings)
-        self.p32 = self.p.float()
+        self.p_of_pair = self.p.float()[categories.pair_category]
         self.picked = torch.zeros_like(self.p)
         # The score of the best unpicked item of each profile, in float32.
         best = self.heads.best.T.float().clamp_min_(_CLOSED)
@@ -182,22 +176,34 @@ class _Lists:
         unsure = (count > 1).nonzero()[:, 0]
         if len(unsure):
             candidate, of = near[:, unsure].nonzero().unbind(1)
+            profile[unsure[of]] = candidate  # any of them, for now
+            self.heads.find(torch.cat([self.user, self.user[unsure[of]]]), torch.cat([profile, candidate]), position)
             profile[unsure] = self._decide(candidate, unsure, of, weight, position)
+        else:
+            self.heads.find(self.user, profile, position)
 
         columns = torch.arange(len(profile), device=profile.device)
-        row, taken = self.heads.rows(self.user, profile, position), self._taken(profile, columns, position)
+        row, taken = self.heads.rows(self.user, profile), self._taken(profile, columns, position)
         self.items[position - 1] = self.heads.items[row, taken]
         self.profiles[position - 1] = profile
         self.picked += self.categories.profiles.index_select(0, profile).T
         following = self.heads.values[row, taken + 1].float().clamp_min_(_CLOSED)
-        self.best[profile, columns] = following
+        self.best.scatter_(0, profile[None], following[None])
         self.largest = torch.maximum(self.largest, following.where(following > _CLOSED, 0).abs())
 
     def _objective(self, weight: Tensor, position: int) -> Tensor:
         """`[P+1, S*B]` in float32: what the best unpicked item of each profile is worth."""
         weight = weight.float()
-        saved = self.categories.saved_by_pair(self.p32, self.picked.float(), position, self.beta).mul_(weight)
-        return self.categories.add_by_profile(saved, self.best * (1 - weight).clamp_min_(_SMALLEST_WEIGHT))
+        relevance_weight = (1 - weight).clamp_min_(_SMALLEST_WEIGHT)
+        if position == 1:  # all lists are empty: a profile saves the same under every setting
+            _, settings, users = self.shape
+            saved = self.categories.saved_by_profile(self.p[:, :users].float(), self.picked[:, :users].float(), 1, self.beta)
+            saved = (saved[:, None] * weight.view(settings, users)).flatten(1)
+        else:
+            out = _workspace.take("pairs", self.p_of_pair.shape, torch.float32, self.p.device)
+            of_pair = self.categories.saved_by_pair(self.p_of_pair, self.picked.float(), position, self.beta, out)
+            saved = self.categories.sum_by_profile(of_pair.mul_(weight))
+        return saved.addcmul_(self.best, relevance_weight)
 
     def _taken(self, profile: Tensor, column: Tensor, position: int) -> Tensor:
         """How many items of the profile the list in this column has before `position`; at most those that there are."""
@@ -210,7 +216,7 @@ class _Lists:
         Candidates come as a flat list: `profile[n]` stands for a place on the list in `columns[of[n]]`.
         """
         column = columns[of]
-        row, taken = self.heads.rows(self.user[column], profile, position), self._taken(profile, column, position)
+        row, taken = self.heads.rows(self.user[column], profile), self._taken(profile, column, position)
         relevance, item = self.heads.values[row, taken].double(), self.heads.items[row, taken]
         members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
         p, picked = self.p.T[column].gather(1, members), self.picked.T[column].gather(1, members)
