@@ -153,9 +153,7 @@ class ItemCategories:
         of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
         return math.log(1 / beta) - divergence_saved(of_item, None, share, beta).sum(-1)
 
-    def saved_by_pair(
-        self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float, out: Tensor | None = None
-    ) -> Tensor:
+    def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float, out: Tensor | None = None) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`.
 
         Args:
