@@ -9,6 +9,18 @@ from torch import Tensor
 from recbole_leaprec.categories import ItemCategories, divergence_saved
 
 
+def kl_divergence(p: Tensor, q: Tensor, beta: float = 0.01) -> Tensor:
+    """KL(p || q~) over the last dimension, with `q~ = (1-beta) q + beta p` (Eq. 3 and 4); q may carry a gradient.
+
+    Example:
+        >>> import torch
+        >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
+        tensor(1.9585)
+    """
+    # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form that the loss and the rerankers use.
+    return p.sum(-1) * math.log(1 / beta) - divergence_saved(p, None, q, beta).sum(-1)
+
+
 def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: float = 0.01) -> Tensor:
     """S_KL of each list against the preference p: `sum_c p log(p / q~)`, natural log, 0 log 0 = 0.
 
@@ -33,6 +45,4 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
     p, lists = p.double(), lists.to(p.device)
     listed = (lists != 0).sum(1, keepdim=True).clamp_min(1)
     q = categories.distribution.to(p.device)[lists].sum(1) / listed
-    # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form that the loss and the rerankers use.
-    divergence = p.sum(1) * math.log(1 / beta) - divergence_saved(p, None, q, beta).sum(1)
-    return divergence.clamp_min(0)  # rounding can leave -1e-16
+    return kl_divergence(p, q, beta).clamp_min(0)  # rounding can leave -1e-16

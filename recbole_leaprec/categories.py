@@ -30,7 +30,7 @@ def divergence_saved(
     smoothing = k * beta / (1 - beta)
     smoothed = torch.mul(p, smoothing, out=out) if before is None else torch.add(before, p, alpha=smoothing, out=out)
     smoothed.clamp_min_(smoothing * _SMALLEST_SHARE)
-    return torch.div(added, smoothed, out=smoothed).add_(1).log_().mul_(p)
+    return torch.div(added, smoothed, out=out).add_(1).log_().mul_(p)
 
 
 class ItemCategories:

@@ -142,19 +142,18 @@ _USAGE = {
 def help_text(command: str) -> str:
     """What `--help` prints."""
     from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES
-    from recbole_leaprec.model import known_models
+    from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
 
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
-    own = [name for name, model in known_models().items() if model.__module__.startswith("recbole_leaprec")]
     lines = textwrap.dedent(_USAGE[command]).strip().format(
-        summary=COMMANDS[command].__doc__, models=f"{', '.join(own)}; and, as they are, those of RecBole that need sequences only, such as SASRec, GRU4Rec, NARM",
+        summary=COMMANDS[command].__doc__, models=f"{', '.join(own_models.__all__)}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
         commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
     ).splitlines()  # fmt: skip
     training = command == "train"
     lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]
     for name, key in PLUGIN_KEYS.items():
         if training or name in EVALUATION_KEYS:
-            default = f"default {defaults[name]}" if training or name == "output_dir" else "default: as trained"
+            default = f"default {defaults.get(name, 'by model')}" if training or name == "output_dir" else "default: as trained"
             lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} ({default})")
     return "\n".join(lines)

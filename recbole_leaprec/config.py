@@ -73,6 +73,8 @@ PLUGIN_KEYS = {
         "all positions of a sequence in one pass, or RecBole's one row a prefix", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),
     ),
+    "caser_window": Key("last items that CaserCD looks at", "a whole number, 1 or more", _positive_int),
+    "dacsr_lambda": Key("weight of calibration in DACSR's loss", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
 
@@ -151,6 +153,8 @@ class LeapRecConfig(CompatConfig):
     def _load_internal_config_dict(self, model, model_class, dataset):
         base = model.removesuffix("CD")
         super()._load_internal_config_dict(base, model_class, dataset)
+        if issubclass(model_class, CalibrationDisentangledMixin):
+            self.internal_config_dict["loss_type"] = "BPR"  # RecBole's default is CE
         own = [f"model/{model}.yaml", f"model/{base}CD.yaml"]
         own_model = next((name for name in own if (PROPERTIES / name).is_file()), None)
         for name in ("overall.yaml", own_model, f"dataset/{dataset}.yaml"):
@@ -165,6 +169,8 @@ class LeapRecConfig(CompatConfig):
             final["train_positions"] = getattr(self.model_class, "train_positions", "last")
         if final.get("loss_type") == "CE" and "train_neg_sample_args" not in self.external_config_dict:
             final["train_neg_sample_args"] = None  # RecBole's default has negatives, and refuses them with this loss
+        if final["train_positions"] == "all" and "transform" not in self.external_config_dict:
+            final["transform"] = None  # RecBole's work on one row a prefix
         self._check_training(final)
         self._plain = {key: copy.deepcopy(value) for key, value in final.items() if key != "MODEL_TYPE"}
         self._plain.update(model=self.model, dataset=self.dataset)
@@ -184,7 +190,7 @@ class LeapRecConfig(CompatConfig):
 
     def _check_values(self, final: dict[str, Any]) -> None:
         for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items():
-            if not key.valid(final[name]):
+            if name in final and not key.valid(final[name]):
                 raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {final[name]!r}")
         get_reranker(final["reranker"])
         topk, metrics = _listed(final["topk"]), _listed(final["metrics"])
@@ -221,8 +227,8 @@ class LeapRecConfig(CompatConfig):
         if disentangled and final.get("loss_type") != "BPR":
             raise ValueError(f"loss_type of {self.model} must be BPR, got {final.get('loss_type')!r}")
         if final["train_positions"] == "all":
-            if not disentangled:
-                raise ValueError(f"train_positions: all needs a CD model, and {self.model} is not one; use last")
+            if getattr(self.model_class, "train_positions", "last") != "all":
+                raise ValueError(f"{self.model} trains on one row a prefix, and train_positions must be last, got 'all'")
             negatives = final["train_neg_sample_args"] or {}
             if negatives.get("distribution") != "uniform" or negatives.get("sample_num") != 1 or negatives.get("dynamic"):
                 raise ValueError(

@@ -14,13 +14,13 @@ from recbole_leaprec.compat import CompatTrainer
 from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.evaluator import Reranking, RerankingCollector
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.model.cd_mixin import PREFERENCE, CalibrationDisentangledMixin
+from recbole_leaprec.model.cd_mixin import PREFERENCE
 
 
 class LeapRecTrainer(CompatTrainer):
     """Trains and evaluates a model of `SequenceDataset` batches.
 
-    - Training batches get the sequential preference before each target, for the CD loss.
+    - Training batches get the preference before each target, with the `preference_alpha` of the model, for its loss.
     - Validation ranks by score alone, so that the best epoch does not depend on lambda; `evaluate_rerankings` scores
       once and reranks in as many ways as it is given.
     - Checkpoints hold tensors and plain values.
@@ -43,10 +43,11 @@ class LeapRecTrainer(CompatTrainer):
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
         calculate_loss = loss_func or self.model.calculate_loss
+        alpha = getattr(self.model, "preference_alpha", None)  # of the preference that the model's loss asks for, if any
 
         def loss_with_preference(interaction):
-            if isinstance(self.model, CalibrationDisentangledMixin) and self.model.gamma:
-                interaction[PREFERENCE] = self.preference(interaction, self.config["alpha"])
+            if alpha is not None:
+                interaction[PREFERENCE] = self.preference(interaction, alpha)
             return calculate_loss(interaction)
 
         # None: not where there is no terminal to wipe the bar from again.

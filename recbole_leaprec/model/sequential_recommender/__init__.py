@@ -1,5 +1,9 @@
 """The plugin's models, one a file. A new one is imported here, and is then known by name."""
 
+from recbole_leaprec.model.sequential_recommender.bert4reccd import BERT4RecCD
+from recbole_leaprec.model.sequential_recommender.casercd import CaserCD
+from recbole_leaprec.model.sequential_recommender.dacsr import DACSR
+from recbole_leaprec.model.sequential_recommender.gru4reccd import GRU4RecCD
 from recbole_leaprec.model.sequential_recommender.sasreccd import SASRecCD
 
-__all__ = ["SASRecCD"]
+__all__ = ["BERT4RecCD", "CaserCD", "DACSR", "GRU4RecCD", "SASRecCD"]

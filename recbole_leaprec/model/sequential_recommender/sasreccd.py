@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from recbole.model.sequential_recommender import SASRec
 
-from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+from recbole_leaprec.model.all_positions import AllPositionsMixin
 
 
-class SASRecCD(CalibrationDisentangledMixin, SASRec):
+class SASRecCD(AllPositionsMixin, SASRec):
     """RecBole's SASRec trained on `L_BPR + gamma L_CD-BPR`, every position of a sequence in one pass."""

@@ -1,0 +1,58 @@
+"""One pass over a sequence trains all its positions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from recbole_leaprec.model.cd_mixin import PREFERENCE, CalibrationDisentangledMixin
+
+
+class AllPrefixesMixin:
+    """Lets a RecBole model whose `forward(item_seq, item_seq_len)` ends in `gather_indexes` encode all prefixes in one pass.
+
+    With one index a row `gather_indexes` gives the last position, with T indices a row all T of them.
+    """
+
+    def gather_indexes(self, output: Tensor, gather_index: Tensor) -> Tensor:
+        """The vectors of `output [B, L, H]` at the given positions: `[B] -> [B, H]`, `[B, T] -> [B, T, H]`."""
+        if gather_index.dim() == 1:
+            return super().gather_indexes(output, gather_index)
+        return output.gather(1, gather_index.unsqueeze(-1).expand(-1, -1, output.shape[-1]))
+
+    def all_prefixes(self, inputs: Tensor) -> Tensor:
+        """`[B, L] -> [B, L, H]`: what `forward` makes of the first item, the first two, and so on."""
+        return self.forward(inputs, torch.arange(1, inputs.shape[1] + 1, device=inputs.device).expand_as(inputs))
+
+
+class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
+    """The CD loss at every position of a sequence in one pass: `class SASRecCD(AllPositionsMixin, SASRec)`.
+
+    A model that encodes positions in another way says how in `encode`. RecBole's one row a prefix works too
+    (`train_positions: last`), and takes as many times longer as sequences are long.
+    """
+
+    train_positions = "all"
+
+    def encode(self, interaction) -> tuple[Tensor, Tensor]:
+        """`(output [T, H], trained)`: what predicts each target that is trained, and which of the batch's targets these are."""
+        inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
+        trained = targets != 0
+        if targets.dim() == 1:  # one row a prefix: the target comes after the last item
+            return self.forward(inputs, interaction[self.ITEM_SEQ_LEN])[trained], trained
+        return self.all_prefixes(inputs)[trained], trained
+
+    def item_scores(self, output: Tensor, items: Tensor) -> Tensor:
+        """Relevance r `[T, M]` of `items [T, M]` at the positions that `output [T, H]` predicts."""
+        return torch.einsum("th,tmh->tm", output, self.item_embedding(items))
+
+    def regularization(self) -> Tensor | float:
+        """What the model adds to its loss."""
+        return 0.0
+
+    def calculate_loss(self, interaction) -> Tensor:
+        output, trained = self.encode(interaction)
+        positive, negative = interaction[self.POS_ITEM_ID][trained], interaction[self.NEG_ITEM_ID][trained]
+        p = interaction[PREFERENCE][trained] if self.gamma else None
+        loss = self.ranking_loss(lambda items: self.item_scores(output, items), positive, negative, p)
+        return loss + self.regularization()
