@@ -154,6 +154,8 @@ def help_text(command: str) -> str:
     lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]
     for name, key in PLUGIN_KEYS.items():
         if training or name in EVALUATION_KEYS:
-            default = f"default {defaults.get(name, 'by model')}" if training or name == "output_dir" else "default: as trained"
+            default = (
+                f"default {defaults.get(name, 'by model')}" if training or name == "output_dir" else "default: as trained"
+            )
             lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} ({default})")
     return "\n".join(lines)

@@ -169,6 +169,8 @@ class LeapRecConfig(CompatConfig):
             final["train_positions"] = getattr(self.model_class, "train_positions", "last")
         if final.get("loss_type") == "CE" and "train_neg_sample_args" not in self.external_config_dict:
             final["train_neg_sample_args"] = None  # RecBole's default has negatives, and refuses them with this loss
+        if final.get("selected_features") and "selected_features" not in self.external_config_dict:
+            final["selected_features"] = [final["category_field"]]  # RecBole's default, class, is ml-100k's name for it
         if final["train_positions"] == "all" and "transform" not in self.external_config_dict:
             final["transform"] = None  # RecBole's work on one row a prefix
         self._check_training(final)

@@ -131,7 +131,7 @@ class _Run:
             )
         seconds = time.perf_counter() - started
         init_seed(config["seed"], config["reproducibility"])
-        model = config.model_class(config, dataset).to(config["device"])
+        model = config.model_class(config, loaders[0].dataset).to(config["device"])  # sees training interactions alone
         return cls(config, dataset, model, *loaders, timing={"data": seconds})
 
     def open(self, log: RunLog, log_name: str) -> LeapRecTrainer:

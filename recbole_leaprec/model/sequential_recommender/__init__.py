@@ -3,7 +3,8 @@
 from recbole_leaprec.model.sequential_recommender.bert4reccd import BERT4RecCD
 from recbole_leaprec.model.sequential_recommender.casercd import CaserCD
 from recbole_leaprec.model.sequential_recommender.dacsr import DACSR
+from recbole_leaprec.model.sequential_recommender.fearec import FEARec
 from recbole_leaprec.model.sequential_recommender.gru4reccd import GRU4RecCD
 from recbole_leaprec.model.sequential_recommender.sasreccd import SASRecCD
 
-__all__ = ["BERT4RecCD", "CaserCD", "DACSR", "GRU4RecCD", "SASRecCD"]
+__all__ = ["BERT4RecCD", "CaserCD", "DACSR", "FEARec", "GRU4RecCD", "SASRecCD"]

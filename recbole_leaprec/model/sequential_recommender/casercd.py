@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from recbole.model.sequential_recommender import Caser
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import max_pool1d, pad
 
 from recbole_leaprec.model.all_positions import AllPositionsMixin
 from recbole_leaprec.model.cd_mixin import ConfigWith
@@ -16,23 +16,35 @@ class CaserCD(AllPositionsMixin, Caser):
 
     RecBole convolves over the whole sequence, with one filter size for each length up to MAX_ITEM_LIST_LENGTH, and advises a
     length of ten. Here, as in Caser's own paper, the input is a short window that slides over the sequence, filled up with
-    padding on the left; the windows of a batch are cut out of its sequences when they are needed.
+    padding on the left.
     """
 
     def __init__(self, config, dataset):
         super().__init__(ConfigWith(config, MAX_ITEM_LIST_LENGTH=config["caser_window"]), dataset)
 
-    def windows(self, item_seq: Tensor) -> Tensor:
-        """`[B, L] -> [B, L, window]`: the items up to each position, itself included."""
-        return pad(item_seq, (self.max_seq_length - 1, 0)).unfold(1, self.max_seq_length, 1)
+    def all_windows(self, user: Tensor, item_seq: Tensor) -> Tensor:
+        """`[B, H], [B, L] -> [B, L, H]`: what `forward` makes of the window that ends at each position.
+
+        Windows that overlap share their convolutions: filters slide over the sequence, and the largest answer of a horizontal
+        one is taken over the places where it lies inside the window.
+        """
+        window = self.max_seq_length
+        embedded = self.item_embedding(pad(item_seq, (window - 1, 0))).unsqueeze(1)
+        vertical = self.conv_v(embedded).transpose(1, 2).flatten(2)
+        horizontal = [
+            max_pool1d(self.ac_conv(conv(embedded).squeeze(3)), window - height, stride=1).transpose(1, 2)
+            for height, conv in enumerate(self.conv_h)
+        ]
+        z = self.ac_fc(self.fc1(self.dropout(torch.cat([vertical, *horizontal], -1))))
+        user_embedded = self.user_embedding(user)[:, None].expand(-1, item_seq.shape[1], -1)
+        return self.ac_fc(self.fc2(torch.cat([z, user_embedded], -1)))
 
     def encode(self, interaction) -> tuple[Tensor, Tensor]:
-        inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
+        targets = interaction[self.POS_ITEM_ID]
         trained = targets != 0
-        user = interaction[self.USER_ID]
         if targets.dim() == 1:
-            return self.forward(user, self._last_window(interaction))[trained], trained
-        return self.forward(user[:, None].expand_as(inputs)[trained], self.windows(inputs)[trained]), trained
+            return self._last(interaction)[trained], trained
+        return self.all_windows(interaction[self.USER_ID], interaction[self.ITEM_SEQ])[trained], trained
 
     def regularization(self) -> Tensor:
         weights = [
@@ -45,13 +57,13 @@ class CaserCD(AllPositionsMixin, Caser):
         return self.reg_weight * self.reg_loss(weights) + self.reg_loss_conv_h()
 
     def full_sort_predict(self, interaction) -> Tensor:
-        output = self.forward(interaction[self.USER_ID], self._last_window(interaction))
-        return output @ self.item_embedding.weight.T
+        return self._last(interaction) @ self.item_embedding.weight.T
 
     def predict(self, interaction) -> Tensor:
-        output = self.forward(interaction[self.USER_ID], self._last_window(interaction))
-        return self.item_scores(output, interaction[self.ITEM_ID][:, None])[:, 0]
+        return self.item_scores(self._last(interaction), interaction[self.ITEM_ID][:, None])[:, 0]
 
-    def _last_window(self, interaction) -> Tensor:
+    def _last(self, interaction) -> Tensor:
+        """RecBole's forward on the last window of each sequence."""
+        windows = pad(interaction[self.ITEM_SEQ], (self.max_seq_length - 1, 0)).unfold(1, self.max_seq_length, 1)
         last = interaction[self.ITEM_SEQ_LEN] - 1
-        return self.windows(interaction[self.ITEM_SEQ])[torch.arange(len(last), device=last.device), last]
+        return self.forward(interaction[self.USER_ID], windows[torch.arange(len(last), device=last.device), last])

@@ -1,0 +1,37 @@
+"""FEARec, which looks other sequences with the same target up in the training data."""
+
+from __future__ import annotations
+
+import recbole.model.sequential_recommender as recbole_models
+from torch import Tensor
+
+
+class FEARec(recbole_models.FEARec):
+    """RecBole's FEARec on sequences that are kept once: the rows that it reads are made when it reads them."""
+
+    def __init__(self, config, dataset):
+        super().__init__(config, _PrefixRows(dataset))
+
+
+class _PrefixRows:
+    """A training split in the form that FEARec knows: `inter_feat[field][n]`, one row a prefix."""
+
+    def __init__(self, split):
+        self._split = split
+        self.inter_feat = self
+
+    def __getattr__(self, name: str):
+        return getattr(self._split, name)
+
+    def __getitem__(self, field: str) -> Tensor | _Column:
+        if field == self._split.iid_field:
+            return self._split.sequences.items[self._split.targets]
+        return _Column(self._split, field)
+
+
+class _Column:
+    def __init__(self, split, field: str):
+        self._split, self._field = split, field
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self._split[[index]][self._field][0]
