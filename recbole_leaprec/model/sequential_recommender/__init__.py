@@ -7,4 +7,4 @@ from recbole_leaprec.model.sequential_recommender.fearec import FEARec
 from recbole_leaprec.model.sequential_recommender.gru4reccd import GRU4RecCD
 from recbole_leaprec.model.sequential_recommender.sasreccd import SASRecCD
 
-__all__ = ["BERT4RecCD", "CaserCD", "DACSR", "FEARec", "GRU4RecCD", "SASRecCD"]
+__all__ = ["DACSR", "BERT4RecCD", "CaserCD", "FEARec", "GRU4RecCD", "SASRecCD"]
