@@ -31,8 +31,8 @@ def rows(run: Path, data_path: str | None) -> tuple[list[str], str]:
         result = evaluate(run / "model.pth", changes, [Reranking("leaprec", lam) for lam in LAMBDAS])
     name = trained["model"].removesuffix("CD")
     loss = f"BPR + {config['gamma']:g} CD-BPR" if config["gamma"] else "BPR"
-    epochs = f"{trained['best_epoch'] + 1} of {trained['epochs']}"
-    spent = f"{trained['timing']['train'] / 60:.0f} min"
+    epochs = f"{trained['best_epoch'] + 1} of {trained.get('epochs', config['epochs'])}"
+    spent = f"{trained['timing']['training'] / 60:.0f} min"
     lines = [
         f"| {name} | {loss} | {how} | {' | '.join(f'{metrics[key]:.4f}' for key in METRICS.values())} | {epochs} | {spent} |"
         for how, metrics in [

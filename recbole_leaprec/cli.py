@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,44 @@ def evaluate(arguments: dict[str, Any]) -> None:
     _show(run_evaluate(checkpoint, arguments))
 
 
+def tune(arguments: dict[str, Any]) -> None:
+    """Search for hyperparameters with Ray Tune, on validation, and evaluate the winner on test, once."""
+    from recbole_leaprec.tune import tune as run_tune
+
+    files = str(arguments.pop("config_files", None) or "").split()
+    options = {name: arguments.pop(name) for name in TUNE_OPTIONS if name in arguments}
+    if not options.get("output_dir"):
+        options["output_dir"] = f"output/tune-{time.strftime('%Y%m%d-%H%M%S')}"
+    options["show_progress"] = arguments.get("show_progress", True)
+    result = run_tune(config_file_list=files, config_dict=arguments, **options)
+    best, folder = result["best"], result["folder"]
+    at = "" if best["lambda"] is None else f", lambda {best['lambda']:g}"
+    print(f"\nbest trial {best['trial']}: score {best['score']:.4f} on validation{at}")
+    print("\n".join(f"  {key}: {value}" for key, value in best["sample"].items()))
+    if result["interrupted"]:
+        print(
+            f"\ninterrupted after {result['trials']} trials; go on with\n  leaprec tune --resume=True --output_dir={folder}"
+        )
+        return
+    _show({**result["test"], "folder": folder})
+    print(f"train the winner again with\n  leaprec --config_files={folder}/best.yaml")
+
+
+TUNE_OPTIONS = {
+    "space": ("file of distributions, yaml or RecBole's hyper.test form", "needed"),
+    "objective": ("a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10; on validation", "valid_metric"),
+    "trials": ("how many trials", 20),
+    "search": ("tpe (Optuna) or random", "tpe"),
+    "early_stopping": ("whether ASHA stops trials that fall behind", True),
+    "concurrent": ("trials at a time", "as many as there is room for"),
+    "cpus_per_trial": ("CPUs a trial, and torch threads", 1),
+    "gpus_per_trial": ("GPUs a trial, parts allowed", 0),
+    "ray_address": ("an existing cluster, host:port; or RAY_ADDRESS", "a local one"),
+    "resume": ("go on with the search in output_dir", False),
+    "output_dir": ("where everything goes", "output/tune-<time>"),
+}
+
+
 def _near_checkpoint(arguments: dict[str, Any]) -> str:
     near = [key for key in arguments if did_you_mean(key, ["checkpoint"]) != "."]
     return f"; you wrote --{near[0]}" if near else ""
@@ -112,7 +151,7 @@ def _show(result: dict[str, Any]) -> None:
     print(f"\n{result['model']} on {result['dataset']}, test\n{result_table(result)}\n\neverything is in {result['folder']}")
 
 
-COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {"train": train, "evaluate": evaluate}
+COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {"train": train, "evaluate": evaluate, "tune": tune}
 
 _USAGE = {
     "train": """
@@ -136,6 +175,19 @@ _USAGE = {
           leaprec evaluate --checkpoint=... --reranker=none --topk=[5,10,20]
 
         can be changed: {evaluation_keys}""",
+    "tune": """
+        usage: leaprec tune --space=FILE [--model=SASRecCD] [--dataset=ml-100k] [--option=value ...] [--key=value ...]
+
+        {summary}
+
+          leaprec tune --space=properties/tune/SASRecCD.yaml --dataset=ml-1m --trials=20 --epochs=50
+          leaprec tune --space=my.yaml --objective="ndcg@10 subject to skl@10 <= 0.3"
+          leaprec tune --resume=True --output_dir=output/tune-20240101-120000
+
+        every key of RecBole and the plugin that is given holds for all trials
+
+        options:
+        {tune_options}""",
 }
 
 
@@ -148,8 +200,11 @@ def help_text(command: str) -> str:
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
         summary=COMMANDS[command].__doc__, models=f"{', '.join(own_models.__all__)}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
+        tune_options="\n".join(f"  --{name:<16} {text} (default {default})" for name, (text, default) in TUNE_OPTIONS.items()),
         commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
     ).splitlines()  # fmt: skip
+    if command == "tune":
+        return "\n".join(lines)
     training = command == "train"
     lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]
     for name, key in PLUGIN_KEYS.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def run_leaprec(
 
     Returns:
         What result.json holds: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
-        seconds}`), `config`, `seed`, `versions`, `timing`, `best_epoch`, and `folder`, where all of it is.
+        seconds}`), `config`, `seed`, `versions`, `timing`, `best_epoch`, `epochs`, and `folder`, where all of it is.
 
     Raises:
         ValueError: bad configuration or data; nothing is written then.
@@ -62,7 +63,7 @@ def run_leaprec(
         valid = trainer.best_valid_result or trainer.evaluate(run.valid_data, load_best_model=False)
         result = run.measure(trainer)
         result["backbone"] = {"valid": plain(valid), **result["backbone"]}
-        result["best_epoch"] = best["epoch"]
+        result["best_epoch"], result["epochs"] = best["epoch"], len(trainer.train_loss_dict)
         write_json(run.folder / "result.json", result)
         return result
 
@@ -179,7 +180,18 @@ class _Run:
         }
 
 
-def _fit(trainer: LeapRecTrainer, train_data, valid_data) -> None:
+AfterValidation = Callable[[LeapRecTrainer, Any, int], None]
+"""Called with the trainer, the validation data and the epoch; the best checkpoint so far has been written."""
+
+
+def train_only(config: LeapRecConfig, after_validation: AfterValidation) -> None:
+    """Train into `output_dir` and leave it at that: nothing of test is read."""
+    with run_log(config) as log:
+        run = _Run.prepare(config)
+        _fit(run.open(log, "train.log"), run.train_data, run.valid_data, after_validation)
+
+
+def _fit(trainer: LeapRecTrainer, train_data, valid_data, after_validation: AfterValidation | None = None) -> None:
     """RecBole's fit under one bar over the epochs."""
     show = trainer.config["show_progress"]
     with tqdm(total=trainer.epochs, desc="training", unit="epoch", disable=not show) as bar:
@@ -188,5 +200,7 @@ def _fit(trainer: LeapRecTrainer, train_data, valid_data) -> None:
             bar.update(epoch + 1 - bar.n)
             bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
                              "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
+            if after_validation:
+                after_validation(trainer, valid_data, epoch)
 
         trainer.fit(train_data, valid_data, show_progress=show, callback_fn=advance)

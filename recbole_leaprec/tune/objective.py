@@ -1,0 +1,134 @@
+"""What a search tunes for, always on validation: a metric, a metric under a bound, or the whole trade-off."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recbole.evaluator import smaller_metrics
+
+from recbole_leaprec.suggest import did_you_mean
+
+LAMBDAS = tuple(step / 10 for step in range(11))
+"""The lambdas that a trained model is reranked with to find its best one, or its trade-off curve."""
+
+_SUBJECT_TO = re.compile(r"(\S+)\s+subject\s+to\s+(\S+)\s*(<=|>=)\s*(\S+)", re.IGNORECASE)
+_HYPERVOLUME = re.compile(r"hypervolume(?:@(\d+))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Validation metrics of the lists at one lambda."""
+
+    lam: float
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A figure to maximise.
+
+    Attributes:
+        metric: of the plain ranking if nothing else is set, negated where smaller is better.
+        bound: `(metric, sign, limit)`, for the most of `metric` among the lambdas that meet it.
+        hypervolume: the K whose curve of (nDCG, -S_KL) is measured.
+    """
+
+    text: str
+    metric: str | None = None
+    bound: tuple[str, str, float] | None = None
+    hypervolume: int | None = None
+    beta: float = 0.01
+
+    @property
+    def lambdas(self) -> tuple[float, ...]:
+        """What to rerank with at a validation; nothing where the plain ranking is all that counts."""
+        return LAMBDAS if self.bound or self.hypervolume else ()
+
+    def score(self, plain: dict[str, float], points: Sequence[Point] = ()) -> tuple[float, float | None]:
+        """`(figure, lambda)`: more is better; the lambda that it stands for, None for the configured one.
+
+        Example:
+            >>> objective = parse_objective("ndcg@10 subject to skl@10 <= 0.5", ["ndcg@10", "skl@10"])
+            >>> points = [Point(0.0, {"ndcg@10": 0.3, "skl@10": 1.0}), Point(0.5, {"ndcg@10": 0.2, "skl@10": 0.4})]
+            >>> objective.score({}, points)
+            (0.2, 0.5)
+        """
+        if self.hypervolume:
+            curve = [
+                (point.metrics[f"ndcg@{self.hypervolume}"], point.metrics[f"skl@{self.hypervolume}"]) for point in points
+            ]
+            return hypervolume(curve, math.log(1 / self.beta)), None
+        if not self.bound:
+            return self._signed(plain), None
+        name, sign, limit = self.bound
+        excess = {p.lam: (p.metrics[name] - limit) * (1 if sign == "<=" else -1) for p in points}
+        allowed = [point for point in points if excess[point.lam] <= 0]
+        if allowed:
+            best = max(allowed, key=lambda point: (self._signed(point.metrics), -point.lam))
+            return self._signed(best.metrics), best.lam
+        # Below every model that meets the bound, and the better the less it is missed.
+        nearest = min(excess, key=lambda lam: excess[lam])
+        return -1e6 - excess[nearest], nearest
+
+    def _signed(self, metrics: dict[str, float]) -> float:
+        return -metrics[self.metric] if _smaller_is_better(self.metric) else metrics[self.metric]
+
+
+def parse_objective(text: str, known: Sequence[str], beta: float = 0.01) -> Objective:
+    """An objective from its text: `ndcg@10`, `ndcg@10 subject to skl@10 <= 0.3`, or `hypervolume@10`.
+
+    Args:
+        known: the metrics that an evaluation gives, such as ndcg@10 (from `metrics` and `topk`).
+
+    Raises:
+        ValueError: a metric that is not among them, or a text of another form.
+    """
+    if match := _HYPERVOLUME.fullmatch(text.strip()):
+        k = int(match[1] or known[0].partition("@")[2])
+        for name in (f"ndcg@{k}", f"skl@{k}"):
+            _check_metric(name, known, text)
+        return Objective(text, hypervolume=k, beta=beta)
+    if match := _SUBJECT_TO.fullmatch(text.strip()):
+        metric, name, sign, limit = match.groups()
+        try:
+            limit = float(limit)
+        except ValueError as error:
+            raise ValueError(f"objective {text!r}: the bound {limit!r} is not a number") from error
+        return Objective(text, _check_metric(metric, known, text), (_check_metric(name, known, text), sign, limit))
+    if " " in text.strip():
+        raise ValueError(
+            f"objective {text!r}: write a metric, `<metric> subject to <metric> <= <number>`, or hypervolume@<K>"
+        )
+    return Objective(text, _check_metric(text.strip(), known, text))
+
+
+def _check_metric(name: str, known: Sequence[str], text: str) -> str:
+    if name.lower() not in known:
+        raise ValueError(
+            f"objective {text!r}: there is no metric {name!r}{did_you_mean(name, known)} There are {', '.join(known)} "
+            f"(from metrics and topk)"
+        )
+    return name.lower()
+
+
+def _smaller_is_better(metric: str) -> bool:
+    return metric.partition("@")[0] in smaller_metrics
+
+
+def hypervolume(curve: Sequence[tuple[float, float]], worst: float) -> float:
+    """The area that points (nDCG, S_KL) dominate, from nDCG 0 and S_KL `worst` on.
+
+    Example:
+        >>> round(hypervolume([(0.2, 1.0), (0.1, 0.5)], worst=2.0), 4)  # 0.2 * 1.0 + 0.1 * 0.5
+        0.25
+    """
+    area, reached = 0.0, 0.0
+    # From the most accurate point on, each adds a strip of its own down to the next less accurate one.
+    for ndcg, skl in sorted(curve, key=lambda point: (-point[0], point[1])):
+        if worst - skl > reached:
+            area += ndcg * (worst - skl - reached)
+            reached = worst - skl
+    return area

@@ -1,0 +1,267 @@
+"""The search: trials over a Ray cluster, early stopping, and what is left in the folder at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from recbole_leaprec.config import LeapRecConfig, known_keys
+from recbole_leaprec.quick_start import evaluate
+from recbole_leaprec.run_folder import write_json, write_yaml, written_whole
+from recbole_leaprec.suggest import unknown_name
+from recbole_leaprec.tune.cluster import connected
+from recbole_leaprec.tune.objective import parse_objective
+from recbole_leaprec.tune.plot import parallel_coordinates
+from recbole_leaprec.tune.progress import LiveTable
+from recbole_leaprec.tune.space import Distribution, check_keys, read_space
+from recbole_leaprec.tune.trial import run_trial
+
+SEARCHES = ("random", "tpe")
+NAME = "ray"
+"""Ray's own files are in folders of this name and the time."""
+
+
+def tune(
+    space: str | Path | None = None,
+    output_dir: str | Path = "output/tune",
+    *,
+    config_file_list: list[str] | None = None,
+    config_dict: dict[str, Any] | None = None,
+    objective: str | None = None,
+    trials: int = 20,
+    search: str = "tpe",
+    early_stopping: bool = True,
+    concurrent: int | None = None,
+    cpus_per_trial: float = 1,
+    gpus_per_trial: float = 0,
+    ray_address: str | None = None,
+    resume: bool = False,
+    show_progress: bool = True,
+) -> dict[str, Any]:
+    """Search for hyperparameters on validation; evaluate the winner on test, once.
+
+    Args:
+        space: a file of distributions, see `read_space`.
+        output_dir: all nodes of a cluster must see it under this path.
+        config_dict: keys that every trial has, model, dataset and epochs among them.
+        objective: see `parse_objective`; None for the config's valid_metric.
+        trials: how many to run.
+        search: `random` or `tpe` (Optuna).
+        early_stopping: whether ASHA stops trials that fall behind.
+        concurrent: trials at a time; None for as many as there are CPUs or GPUs for.
+        resume: go on with the search that `output_dir` holds, with the settings it was started with.
+
+    Returns:
+        What `search.json` holds: `best` (trial, score, lambda, sample), `test` (the winner's result), and `folder`.
+
+    Raises:
+        ValueError: a bad space, objective, configuration or cluster, before anything is started or written; or no trial
+            finished.
+    """
+    folder = Path(output_dir).absolute()
+    if resume:
+        settings = _read_settings(folder)
+    else:
+        settings = _settings(
+            space, folder, config_file_list, config_dict, objective, trials, search, early_stopping, concurrent,
+            cpus_per_trial, gpus_per_trial,
+        )  # fmt: skip
+    with connected(ray_address):
+        if not resume:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(folder / "settings.json", settings)
+        interrupted = _run(settings, folder, show_progress)
+    table = collect(folder, settings)
+    finished = table[table["score"].notna() & (table["status"] != "failed")] if "score" in table else table.iloc[:0]
+    if finished.empty:
+        raise ValueError(f"no trial of {folder} came to a validation; {folder / 'trials.csv'} says why")
+    result = {"folder": str(folder), "interrupted": interrupted, "trials": len(table), **_settle(folder, finished, settings)}
+    if not interrupted:
+        best = result["best"]
+        changes = {"output_dir": str(folder / "best" / "test")}
+        if best["lambda"] is not None:
+            changes["rerank_lambda"] = best["lambda"]
+        shutil.rmtree(folder / "best" / "test", ignore_errors=True)
+        result["test"] = evaluate(folder / "best" / "model.pth", changes)
+    write_json(folder / "search.json", result)
+    return result
+
+
+def _settings(
+    space, folder, config_file_list, config_dict, objective, trials, search, early_stopping, concurrent, cpus, gpus
+) -> dict[str, Any]:  # fmt: skip
+    """Everything that a search is, as plain values; ValueError for anything that would only be found in a trial."""
+    if space is None:
+        raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
+    if search not in SEARCHES:
+        raise ValueError(unknown_name("search", str(search), SEARCHES))
+    for name, value in (("trials", trials), *((("concurrent", concurrent),) if concurrent is not None else ())):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+    if (folder / "settings.json").exists():
+        raise ValueError(f"output_dir {folder} already holds a search; --resume=True goes on with it, or name another")
+    distributions = read_space(space)
+    check_keys(distributions, known_keys(), space)
+    base = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
+    shared = base.plain()
+    shared["data_path"] = _absolute(shared["data_path"], shared["dataset"])
+    for key, distribution in distributions.items():
+        for value in distribution.extremes():
+            try:
+                LeapRecConfig(config_dict={**shared, key: value})
+            except ValueError as error:
+                raise ValueError(f"{space}: {error}") from error
+    metrics = [f"{metric.lower()}@{k}" for metric in base["metrics"] for k in base["topk"]]
+    text = objective or base["valid_metric"]
+    parse_objective(text, metrics)
+    return {
+        "config": shared, "objective": text, "metrics": metrics, "trials": trials, "search": search,
+        "early_stopping": early_stopping, "concurrent": concurrent, "cpus": cpus, "gpus": gpus, "folder": str(folder),
+        "space": {key: [d.kind, list(d.arguments)] for key, d in distributions.items()},
+    }  # fmt: skip
+
+
+def _absolute(data_path: str, dataset: str) -> str:
+    """Workers may run elsewhere. RecBole has taken the dataset's own folder into the path."""
+    path = Path(data_path)
+    if path.name == dataset:
+        path = path.parent
+    return str(path.absolute())
+
+
+def _read_settings(folder: Path) -> dict[str, Any]:
+    path = folder / "settings.json"
+    if not path.is_file():
+        raise ValueError(f"there is no search to resume in {folder}: {path.name} is not there (--output_dir)")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _run(settings: dict[str, Any], folder: Path, show_progress: bool) -> bool:
+    """Run what is left of the search; whether it was interrupted.
+
+    Resuming is a new experiment of Ray for what is left, told of what has been tried; trials that were cut off come first.
+    """
+    from ray.tune import TuneConfig, Tuner, with_resources
+
+    done, cut_off = [], []
+    for record in read_trials(folder):
+        (cut_off if record["status"] == "running" else done).append(record)
+    for record in cut_off:
+        shutil.rmtree(folder / "trials" / record["trial"])
+    left = settings["trials"] - len(done)
+    if left < 1:
+        return False
+    trainable = with_resources(partial(run_trial, settings=settings), {"cpu": settings["cpus"], "gpu": settings["gpus"]})
+    table = LiveTable(settings, folder, done, show_progress)
+    tuner = Tuner(
+        trainable,
+        tune_config=TuneConfig(
+            metric="score",
+            mode="max",
+            num_samples=left,
+            max_concurrent_trials=settings["concurrent"],
+            search_alg=_searcher(settings, done, cut_off),
+            scheduler=_scheduler(settings),
+        ),
+        run_config=_run_config(
+            name=f"{NAME}-{time.strftime('%Y%m%d-%H%M%S')}", storage_path=str(folder), verbose=0, callbacks=[table]
+        ),
+    )
+    with table:
+        tuner.fit()
+    return table.unfinished()
+
+
+def read_trials(folder: Path) -> list[dict[str, Any]]:
+    """What the trials wrote of themselves, oldest first."""
+    paths = sorted(folder.glob("trials/*/trial.json"))
+    return sorted((json.loads(path.read_text(encoding="utf-8")) for path in paths), key=lambda record: record["started"])
+
+
+def _run_config(**arguments: Any):
+    try:
+        from ray.tune import RunConfig
+    except ImportError:  # ray 2.6
+        from ray.air import RunConfig
+    return RunConfig(**arguments)
+
+
+def _searcher(settings: dict[str, Any], done: list[dict[str, Any]], cut_off: list[dict[str, Any]]):
+    """Draws samples: first those of trials that were cut off, then new ones."""
+    import optuna
+    from ray.tune.search.optuna import OptunaSearch
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    space = {key: Distribution(kind, tuple(arguments)).to_ray() for key, (kind, arguments) in settings["space"].items()}
+    again = [_sample(record, settings) for record in cut_off]
+    seed = settings["config"]["seed"] + len(done)  # what was drawn before must not be drawn again
+    sampler = (optuna.samplers.RandomSampler if settings["search"] == "random" else optuna.samplers.TPESampler)(seed=seed)
+    searcher = OptunaSearch(
+        OptunaSearch.convert_search_space(space),
+        metric="score",
+        mode="max",
+        points_to_evaluate=again or None,
+        sampler=sampler,
+    )
+    for record in done:
+        if record.get("score") is not None:
+            searcher.add_evaluated_point(_sample(record, settings), record["score"])
+    return searcher
+
+
+def _sample(record: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    return {key: record[f"config/{key}"] for key in settings["space"]}
+
+
+def _scheduler(settings: dict[str, Any]):
+    from ray.tune.schedulers import ASHAScheduler, FIFOScheduler
+
+    epochs = settings["config"]["epochs"]
+    if not settings["early_stopping"]:
+        return FIFOScheduler()
+    return ASHAScheduler(time_attr="epoch", max_t=epochs, grace_period=max(1, epochs // 10), reduction_factor=3)
+
+
+def collect(folder: Path, settings: dict[str, Any]) -> pd.DataFrame:
+    """All trials as a table, best first; written to trials.csv and trials.html."""
+    records = read_trials(folder)
+    for record in records:
+        if record["status"] == "running":
+            record["status"] = "interrupted"
+    table = pd.DataFrame(records)
+    if "score" in table:
+        table = table.sort_values("score", ascending=False, kind="stable")
+    with written_whole(folder / "trials.csv") as scratch:
+        table.to_csv(scratch, index=False)
+    with written_whole(folder / "trials.html") as scratch:
+        scratch.write_text(parallel_coordinates(table, list(settings["space"]), settings["objective"]), encoding="utf-8")
+    return table
+
+
+def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Any]:
+    """Keep the winner's checkpoint and settings, and no other checkpoint."""
+    winner = json.loads((folder / "trials" / finished.iloc[0]["trial"] / "trial.json").read_text(encoding="utf-8"))
+    source = folder / "trials" / winner["trial"]
+    config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
+    if winner.get("lambda") is not None:
+        config["rerank_lambda"] = winner["lambda"]
+    (folder / "best").mkdir(exist_ok=True)
+    with written_whole(folder / "best" / "model.pth") as scratch:
+        shutil.copyfile(source / "model.pth", scratch)
+    write_yaml(folder / "best.yaml", config)
+    return {
+        "best": {
+            "trial": winner["trial"],
+            "score": winner["score"],
+            "lambda": winner.get("lambda"),
+            "sample": _sample(winner, settings),
+            "valid": {name.removeprefix("valid/"): value for name, value in winner.items() if name.startswith("valid/")},
+        }
+    }

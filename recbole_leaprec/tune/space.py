@@ -1,0 +1,148 @@
+"""The space that a search draws from: a yaml file, or a file in RecBole's `hyper.test` form."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recbole_leaprec.suggest import did_you_mean, unknown_name
+
+KINDS = {
+    "choice": "one of a list",
+    "uniform": "a number between two",
+    "loguniform": "a number between two, uniform in its logarithm",
+    "randint": "a whole number from the first up to, not including, the second",
+    "quniform": "a number between two, rounded to a multiple of the third",
+}
+FIXED = {"model", "dataset", "output_dir", "data_path", "epochs", "config_files"}
+"""Keys that a whole search shares."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values of one key.
+
+    Attributes:
+        arguments: the list of a choice; else the two bounds, and the step of quniform.
+    """
+
+    kind: str
+    arguments: tuple
+
+    def extremes(self) -> list[Any]:
+        """Values to try a configuration with: all of a choice, else the smallest and the largest."""
+        if self.kind == "choice":
+            return list(self.arguments)
+        low, high = self.arguments[:2]
+        return [low, high - 1] if self.kind == "randint" else [low, high]
+
+    def to_ray(self):
+        from ray import tune
+
+        if self.kind == "choice":
+            return tune.choice(list(self.arguments))
+        return getattr(tune, self.kind)(*self.arguments)
+
+
+def read_space(path: str | Path) -> dict[str, Distribution]:
+    """The distributions in a file: `*.yaml`, or else lines of RecBole's `<key> <kind> <values>`.
+
+    Raises:
+        ValueError: there is no such file, or it cannot be read, or a distribution makes no sense; with the key.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"space file {path} does not exist (--space)")
+    text = path.read_text(encoding="utf-8")
+    space = _read_yaml(path, text) if path.suffix in (".yaml", ".yml") else _read_lines(path, text)
+    if not space:
+        raise ValueError(f"space file {path} is empty: write lines such as `learning_rate: {{loguniform: [0.0005, 0.01]}}`")
+    for key in space:
+        if key in FIXED:
+            raise ValueError(f"{path}: {key} belongs to the whole search, give it on the command line")
+    return space
+
+
+def check_keys(space: dict[str, Distribution], known: frozenset[str], path: str | Path) -> None:
+    """ValueError for a key that neither RecBole nor the plugin reads."""
+    for key in space:
+        if key not in known:
+            raise ValueError(f"{path}: unknown key {key!r}{did_you_mean(key, known)} RecBole and this plugin do not read it")
+
+
+def _read_yaml(path: Path, text: str) -> dict[str, Distribution]:
+    try:
+        content = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"space file {path} is not yaml: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"space file {path} must hold lines such as `gamma: {{choice: [0.0, 0.1]}}`")
+    space = {}
+    for key, value in content.items():
+        if not isinstance(value, dict) or len(value) != 1:
+            raise ValueError(f"{path}: {key} must be one distribution, such as {{choice: [0.0, 0.1]}}, got {value!r}")
+        [(kind, arguments)] = value.items()
+        space[key] = _distribution(path, key, str(kind), arguments)
+    return space
+
+
+def _read_lines(path: Path, text: str) -> dict[str, Distribution]:
+    """RecBole's form; its loguniform has the natural logarithms of the bounds."""
+    space = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        parts = line.split(None, 2)
+        if len(parts) != 3:
+            raise ValueError(f"{path}, line {number}: expected `<key> <kind> <values>`, got {line!r}")
+        key, kind, values = parts
+        try:
+            arguments = ast.literal_eval(values if kind == "choice" else f"[{values}]")
+        except (ValueError, SyntaxError) as error:
+            raise ValueError(f"{path}, line {number}: cannot read the values {values!r}") from error
+        if kind == "loguniform" and _numbers(arguments, 2):
+            arguments = [math.exp(bound) for bound in arguments]
+        space[key] = _distribution(path, key, kind, arguments)
+    return space
+
+
+def _distribution(path: Path, key: str, kind: str, arguments: Any) -> Distribution:
+    if kind not in KINDS:
+        raise ValueError(f"{path}: {key}: {unknown_name('distribution', kind, KINDS)}")
+    where = f"{path}: {key}: {kind} is {KINDS[kind]}"
+    if not isinstance(arguments, (list, tuple)):
+        raise ValueError(f"{where}, and takes a list, got {arguments!r}")
+    arguments = [_number(value) for value in arguments]
+    if kind == "choice":
+        if not arguments:
+            raise ValueError(f"{where}, got an empty one")
+        return Distribution(kind, tuple(arguments))
+    if not _numbers(arguments, 3 if kind == "quniform" else 2) or arguments[0] >= arguments[1]:
+        raise ValueError(
+            f"{where}: [low, high{', step' if kind == 'quniform' else ''}] with low below high, got {arguments!r}"
+        )
+    if kind == "loguniform" and arguments[0] <= 0:
+        raise ValueError(f"{where}: low must be above 0, got {arguments!r}")
+    if kind == "randint" and not all(isinstance(value, int) for value in arguments):
+        raise ValueError(f"{where}: both must be whole, got {arguments!r}")
+    return Distribution(kind, tuple(arguments))
+
+
+def _number(value: Any) -> Any:
+    """yaml reads 1e-3 as text."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _numbers(values: Any, count: int) -> bool:
+    good = all(isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) for value in values)
+    return len(values) == count and good

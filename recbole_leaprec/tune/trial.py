@@ -1,0 +1,90 @@
+"""One trial of a search: a training run that reports after every validation. Runs in a Ray worker."""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from recbole_leaprec.run_folder import write_json
+from recbole_leaprec.tune.objective import Objective, Point, parse_objective
+
+
+def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Train with `sample` on top of `settings["config"]`.
+
+    The figures that are reported belong to the checkpoint kept so far, the best epoch by `valid_metric`. Nothing of test
+    is read.
+    """
+    from ray import tune
+
+    trial_id = tune.get_trial_id() if hasattr(tune, "get_trial_id") else tune.get_context().get_trial_id()
+    folder = Path(settings["folder"]) / "trials" / trial_id
+    drawn = {f"config/{key}": value for key, value in sample.items()}
+    record = {"trial": trial_id, "status": "running", "epochs": 0, **drawn, "started": time.time(), "node": _node()}
+    started = time.perf_counter()
+
+    def save(**changes: Any) -> None:
+        record.update(changes, seconds=round(time.perf_counter() - started, 1))
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "trial.json", record)
+
+    save()
+    try:
+        _train(sample, settings, folder, save)
+        save(status="finished")
+    except Exception as error:
+        save(status="failed", error=f"{type(error).__name__}: {' '.join(str(error).split())}")
+        raise
+
+
+def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save: Callable[..., None]) -> None:
+    import torch
+
+    from recbole_leaprec.config import LeapRecConfig
+    from recbole_leaprec.quick_start import train_only
+
+    torch.set_num_threads(max(1, int(settings["cpus"])))
+    config = LeapRecConfig(config_dict={**settings["config"], **sample, "output_dir": str(folder), "show_progress": False})
+    objective = parse_objective(settings["objective"], settings["metrics"], config["beta"])
+    figures: dict[str, Any] = {}
+
+    def report(trainer, valid_data, epoch: int) -> None:
+        if trainer.cur_step == 0:  # this epoch is the best so far
+            score, lam = objective.score(trainer.best_valid_result, _sweep(objective, trainer, valid_data, config))
+            valid = {f"valid/{name}": float(value) for name, value in trainer.best_valid_result.items()}
+            figures.update(score=score, best_epoch=epoch + 1, **({} if lam is None else {"lambda": lam}), **valid)
+        save(epochs=epoch + 1, **figures)
+        _report({"score": figures["score"], "epoch": epoch + 1})
+
+    train_only(config, report)
+
+
+def _sweep(objective: Objective, trainer, valid_data, config) -> list[Point]:
+    from recbole_leaprec.evaluator import Reranking
+
+    if not objective.lambdas:
+        return []
+    rerankings = [Reranking(config["reranker"], lam, config["rerank_candidates"]) for lam in objective.lambdas]
+    results = trainer.evaluate_rerankings(valid_data, rerankings)
+    return [Point(lam, result["metrics"]) for lam, result in zip(objective.lambdas, results, strict=True)]
+
+
+def _report(figures: dict[str, Any]) -> None:
+    from ray import tune
+
+    if "metrics" in inspect.signature(tune.report).parameters:
+        tune.report(figures)
+    else:  # ray 2.6
+        from ray.air import session
+
+        session.report(figures)
+
+
+def _node() -> str:
+    import ray
+
+    return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
