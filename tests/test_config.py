@@ -36,7 +36,8 @@ def test_a_plain_model_has_the_sizes_of_its_cd_twin_and_trains_as_recbole_does()
 
 
 def test_every_key_of_the_plugin_has_a_default():
-    assert set(PLUGIN_KEYS) <= set(yaml.safe_load((PROPERTIES / "overall.yaml").read_text()))
+    files = [PROPERTIES / "overall.yaml", *PROPERTIES.glob("model/*.yaml")]
+    assert set(PLUGIN_KEYS) <= {key for file in files for key in yaml.safe_load(file.read_text())}
 
 
 def test_what_the_plugin_reads_is_loaded_whatever_load_col_says():
@@ -57,6 +58,8 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"learning_rat": 0.5}, "unknown key 'learning_rat'; did you mean 'learning_rate'?"),
         ({"reranker": "calirek"}, "unknown reranker 'calirek'"),
         ({"reranker": "leaprek"}, "did you mean 'leaprec'?"),
+        ({"model": "CaserCD", "caser_window": 0}, "caser_window .* must be a whole number, 1 or more, got 0"),
+        ({"model": "DACSR", "dacsr_lambda": 2}, r"dacsr_lambda .* must be a number in \[0, 1\], got 2"),
         ({"alpha": 0}, r"alpha .* must be a number in \(0, 1\], got 0"),
         ({"alpha": 1.5}, "alpha .* got 1.5"),
         ({"alpha": "high"}, "alpha .* got 'high'"),
@@ -100,7 +103,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
 )  # fmt: skip
 def test_bad_values_are_refused_with_the_key_the_value_and_what_is_allowed(changes, message):
     with pytest.raises(ValueError, match=message):
-        LeapRecConfig("SASRecCD", "ml-100k", config_dict=changes)
+        LeapRecConfig(dataset="ml-100k", config_dict={"model": "SASRecCD", **changes})
 
 
 def test_names_come_from_the_call_then_the_dict_then_the_files_then_the_default(tmp_path):
@@ -156,6 +159,7 @@ def test_bad_files_are_refused(tmp_path):
             LeapRecConfig("SASRecCD", "ml-100k", [str(file)])
 
 
-def test_training_all_positions_needs_a_cd_model():
-    with pytest.raises(ValueError, match="train_positions: all needs a CD model, and SASRec is not one"):
-        LeapRecConfig("SASRec", "ml-100k", config_dict={"train_positions": "all"})
+@pytest.mark.parametrize("model", ["SASRec", "NARMCD"])
+def test_training_all_positions_needs_a_model_that_can(model):
+    with pytest.raises(ValueError, match=f"{model} trains on one row a prefix, and train_positions must be last, got 'all'"):
+        LeapRecConfig(model, "ml-100k", config_dict={"train_positions": "all"})
