@@ -66,3 +66,12 @@ def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Pa
             f"{path} was trained on another state of dataset {dataset.dataset_name!r}: {'; '.join(changed)}. "
             f"Check data_path and the filters, or train again"
         )
+
+
+def restore(model: torch.nn.Module, content: dict[str, Any], path: str | Path) -> None:
+    """Put a checkpoint's parameters into a model; ValueError if they do not fit it."""
+    try:
+        model.load_state_dict(content["state_dict"])
+    except RuntimeError as error:
+        raise ValueError(f"{path} does not fit this {type(model).__name__}: {error}") from error
+    model.load_other_parameter(content.get("other_parameter"))

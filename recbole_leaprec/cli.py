@@ -125,6 +125,35 @@ def tune(arguments: dict[str, Any]) -> None:
     print(f"train the winner again with\n  leaprec --config_files={folder}/best.yaml")
 
 
+def recommend(arguments: dict[str, Any]) -> None:
+    """Write calibrated lists for all users, or for a file of histories."""
+    from recbole_leaprec.recommend import recommend as run_recommend
+
+    options = {name: arguments.pop(name) for name in RECOMMEND_OPTIONS if name in arguments}
+    for name in ("checkpoint", "out"):
+        if not isinstance(options.get(name), str):
+            raise ValueError(f"--{name}={RECOMMEND_OPTIONS[name][1]} is needed, {RECOMMEND_OPTIONS[name][0]}")
+    options["show_progress"] = arguments.get("show_progress", True)
+    result = run_recommend(config_dict=arguments, **options)
+    skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
+    print(f"\n{result['users']} lists in {result['seconds']:.1f} s{skl}: {result['out']}")
+    if result["unknown_items"] or result["empty_histories"]:
+        print(
+            f"{result['unknown_items']} items of the histories are unknown to the model and were skipped; "
+            f"{result['empty_histories']} users have no known item and got the most popular ones"
+        )
+
+
+RECOMMEND_OPTIONS = {
+    "checkpoint": ("the model.pth of a run", "PATH"),
+    "out": ("a .parquet, .csv or .trec file to write", "FILE"),
+    "histories": ("a .parquet or .csv file with columns user and items", "all users of the dataset"),
+    "k": ("items a list", 10),
+    "engine": ("local, or ray for Ray Data over a cluster", "local"),
+    "workers": ("processes of the Ray engine", "one a CPU"),
+    "ray_address": ("an existing cluster, host:port; or RAY_ADDRESS", "a local one"),
+}
+
 TUNE_OPTIONS = {
     "space": ("file of distributions, yaml or RecBole's hyper.test form", "needed"),
     "objective": ("a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10; on validation", "valid_metric"),
@@ -151,7 +180,12 @@ def _show(result: dict[str, Any]) -> None:
     print(f"\n{result['model']} on {result['dataset']}, test\n{result_table(result)}\n\neverything is in {result['folder']}")
 
 
-COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {"train": train, "evaluate": evaluate, "tune": tune}
+COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "train": train,
+    "evaluate": evaluate,
+    "tune": tune,
+    "recommend": recommend,
+}
 
 _USAGE = {
     "train": """
@@ -187,7 +221,20 @@ _USAGE = {
         every key of RecBole and the plugin that is given holds for all trials
 
         options:
-        {tune_options}""",
+        {options}""",
+    "recommend": """
+        usage: leaprec recommend --checkpoint=output/.../model.pth --out=lists.parquet [--option=value ...] [--key=value ...]
+
+        {summary}
+
+          leaprec recommend --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --out=lists.csv
+          leaprec recommend --checkpoint=... --out=lists.parquet --histories=new_users.parquet --rerank_lambda=0.5
+          leaprec recommend --checkpoint=... --out=run.trec --engine=ray --workers=4
+
+        keys that can be changed: {evaluation_keys}
+
+        options:
+        {options}""",
 }
 
 
@@ -197,13 +244,14 @@ def help_text(command: str) -> str:
     from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
 
+    options = {"tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS}.get(command, {})
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
         summary=COMMANDS[command].__doc__, models=f"{', '.join(own_models.__all__)}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
-        tune_options="\n".join(f"  --{name:<16} {text} (default {default})" for name, (text, default) in TUNE_OPTIONS.items()),
+        options="\n".join(f"  --{name:<16} {text} (default {default})" for name, (text, default) in options.items()),
         commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
     ).splitlines()  # fmt: skip
-    if command == "tune":
+    if options:
         return "\n".join(lines)
     training = command == "train"
     lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]

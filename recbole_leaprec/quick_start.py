@@ -12,7 +12,7 @@ from typing import Any
 from recbole.utils import init_seed
 from tqdm import tqdm
 
-from recbole_leaprec.checkpoint import check_fits, load_checkpoint
+from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.evaluator import Reranking
@@ -85,18 +85,7 @@ def evaluate(
         ValueError: no such checkpoint, or not one of this plugin; a dataset that has changed since; a key that
             evaluation cannot change. Nothing is written then.
     """
-    content = load_checkpoint(checkpoint)
-    changes = dict(config_dict or {})
-    for key in changes:
-        if key not in EVALUATION_KEYS:
-            raise ValueError(
-                f"evaluate cannot change {key!r}{did_you_mean(key, EVALUATION_KEYS)} "
-                f"It can change {', '.join(sorted(EVALUATION_KEYS))}"
-            )
-    settings = {**content["config"], **changes}
-    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
-        settings["valid_metric"] = None
-    config = LeapRecConfig(config_dict=settings)
+    content, config = _trained(checkpoint, config_dict)
     with run_log(config) as log:
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
@@ -105,6 +94,37 @@ def evaluate(
         result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings)}
         write_json(run.folder / "result.json", result)
         return result
+
+
+def load_model(checkpoint: str | Path, config_dict: dict[str, Any] | None = None):
+    """`(config, dataset, model, training split)` of a trained run, the model ready to predict; nothing is written.
+
+    Raises:
+        ValueError: as `evaluate`.
+    """
+    content, config = _trained(checkpoint, config_dict)
+    with run_log(config):
+        run = _Run.prepare(config)
+        check_fits(content, run.dataset, checkpoint)
+        restore(run.model, content, checkpoint)
+    return config, run.dataset, run.model.eval(), run.train_data.dataset
+
+
+def _trained(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tuple[dict[str, Any], LeapRecConfig]:
+    """A checkpoint, and its config with changes."""
+    content = load_checkpoint(checkpoint)
+    changes = dict(config_dict or {})
+    for key in changes:
+        if key not in EVALUATION_KEYS:
+            raise ValueError(
+                f"a trained run cannot change {key!r}{did_you_mean(key, EVALUATION_KEYS)} "
+                f"It can change {', '.join(sorted(EVALUATION_KEYS))}"
+            )
+    settings = {**content["config"], **changes}
+    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
+        settings["valid_metric"] = None
+    config = LeapRecConfig(config_dict=settings)
+    return content, config
 
 
 @dataclass

@@ -9,7 +9,7 @@ import torch
 from recbole.utils import set_color
 from tqdm import tqdm
 
-from recbole_leaprec.checkpoint import check_fits, fingerprint, load_checkpoint, save_checkpoint
+from recbole_leaprec.checkpoint import check_fits, fingerprint, load_checkpoint, restore, save_checkpoint
 from recbole_leaprec.compat import CompatTrainer
 from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.evaluator import Reranking, RerankingCollector
@@ -88,11 +88,7 @@ class LeapRecTrainer(CompatTrainer):
         """Put a checkpoint's parameters into the model; ValueError if it does not fit the dataset or the model."""
         checkpoint = load_checkpoint(path, self.device)
         check_fits(checkpoint, self.dataset, path)
-        try:
-            self.model.load_state_dict(checkpoint["state_dict"])
-        except RuntimeError as error:
-            raise ValueError(f"{path} does not fit this {self.config['model']}: {error}") from error
-        self.model.load_other_parameter(checkpoint.get("other_parameter"))
+        restore(self.model, checkpoint, path)
         return checkpoint
 
     def _save_checkpoint(self, epoch, verbose=True, **kwargs):

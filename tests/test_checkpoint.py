@@ -121,7 +121,7 @@ def test_a_run_is_measured_with_its_settings_and_at_its_best_epoch(toy, tmp_path
 
 def test_evaluate_cannot_change_the_model(run):
     folder, _ = run
-    with pytest.raises(ValueError, match="evaluate cannot change 'hidden_size'"):
+    with pytest.raises(ValueError, match="a trained run cannot change 'hidden_size'"):
         evaluate(folder / "model.pth", {"hidden_size": 16})
-    with pytest.raises(ValueError, match=r"evaluate cannot change 'rerank_lamda'; did you mean 'rerank_lambda'\?"):
+    with pytest.raises(ValueError, match=r"a trained run cannot change 'rerank_lamda'; did you mean 'rerank_lambda'\?"):
         evaluate(folder / "model.pth", {"rerank_lamda": 0.5})

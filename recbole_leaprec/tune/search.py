@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from recbole_leaprec.cluster import connected
 from recbole_leaprec.config import LeapRecConfig, known_keys
 from recbole_leaprec.quick_start import evaluate
 from recbole_leaprec.run_folder import write_json, write_yaml, written_whole
 from recbole_leaprec.suggest import unknown_name
-from recbole_leaprec.tune.cluster import connected
 from recbole_leaprec.tune.objective import parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.progress import LiveTable

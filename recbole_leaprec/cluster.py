@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import socket
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
 CONNECT_SECONDS = 5.0
 
 
 @contextmanager
-def connected(address: str | None = None) -> Iterator[None]:
+def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
+
+    Args:
+        data: whether Ray Data is going to be used.
 
     Raises:
         ValueError: nothing answers at the address.
@@ -24,6 +30,9 @@ def connected(address: str | None = None) -> Iterator[None]:
         import ray
         import ray.tune
 
+    old = tuple(int(part) for part in ray.__version__.split(".")[:2]) < (2, 7)
+    if data and old:
+        mend_ray_data()
     address = address or os.environ.get("RAY_ADDRESS")
     if address and address not in ("auto", "local"):
         _check_answers(address)
@@ -33,6 +42,7 @@ def connected(address: str | None = None) -> Iterator[None]:
             include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level="ERROR",
+            runtime_env={"worker_process_setup_hook": mend_ray_data} if data and old else None,
         )
     except ConnectionError as error:
         raise ValueError(f"no Ray cluster at {address!r} (--ray_address, RAY_ADDRESS): {error}") from error
@@ -53,3 +63,16 @@ def _check_answers(address: str) -> None:
         raise ValueError(
             f"no Ray cluster answers at {address!r} (--ray_address, RAY_ADDRESS): {error}; start one with `ray start --head`"
         ) from error
+
+
+def mend_ray_data() -> None:
+    """Let Ray Data 2.6 find what it imports where setuptools 71 and pandas 2.2 have moved it; newer Ray needs none of this."""
+    import packaging.version
+    import pandas.io.formats.format as pandas_format
+
+    vendored = "pkg_resources._vendor"
+    if vendored not in sys.modules and importlib.util.find_spec(vendored) is None:
+        sys.modules[vendored] = ModuleType(vendored)
+        sys.modules[f"{vendored}.packaging"], sys.modules[f"{vendored}.packaging.version"] = packaging, packaging.version
+    if not hasattr(pandas_format, "ExtensionArrayFormatter"):
+        pandas_format.ExtensionArrayFormatter = pandas_format._ExtensionArrayFormatter

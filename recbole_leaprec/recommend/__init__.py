@@ -1,0 +1,99 @@
+"""Calibrated lists for all users, or for a file of histories."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from recbole_leaprec.recommend.recommender import Recommender
+from recbole_leaprec.suggest import unknown_name
+
+__all__ = ["ENGINES", "Recommender", "recommend"]
+
+ENGINES = ("local", "ray")
+
+
+def recommend(
+    checkpoint: str | Path,
+    out: str | Path,
+    histories: str | Path | None = None,
+    *,
+    k: int = 10,
+    config_dict: dict[str, Any] | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    show_progress: bool = True,
+) -> dict[str, Any]:
+    """Make a list of k items for each user and write them to a file, as they come.
+
+    Args:
+        checkpoint: the model.pth of a run.
+        out: a .parquet, .csv or .trec file. Parquet and CSV have the columns user, rank, item, score (the model's) and skl (of the
+            whole list); a TREC run is in the order of the lists.
+        histories: a .parquet or .csv file with the columns user and items; None for all users of the dataset, each with all
+            interactions. Users need not be known to the model; items that are not are skipped and counted.
+        config_dict: keys to change, as for `evaluate`: reranker, rerank_lambda, mask_history, ...
+        engine: `local`, or `ray` for Ray Data over a cluster; the checkpoint, the data, the histories and the folder of
+            `out` must then be where all nodes see them.
+        workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
+
+    Returns:
+        How many `users`, `unknown_items` and `empty_histories` there were, the mean `skl`, and `seconds`.
+
+    Raises:
+        ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
+    """
+    from recbole_leaprec.quick_start import load_model
+    from recbole_leaprec.recommend import engines
+    from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
+    from recbole_leaprec.recommend.writer import check_out
+
+    started = time.perf_counter()
+    if engine not in ENGINES:
+        raise ValueError(unknown_name("engine", str(engine), ENGINES))
+    for name, value in (("k", k), *((("workers", workers),) if workers is not None else ())):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+    out = check_out(out)
+    arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": dict(config_dict or {}), "k": k}
+    if histories is not None:
+        check_file(histories)
+    _, dataset, _, _ = load_model(checkpoint, config_dict)  # whatever is wrong with it is found here
+    if k >= dataset.item_num:
+        raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
+    batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+    if engine == "local":
+        counts = _write(engines.local(batches, arguments), out, show_progress)
+    else:
+        from recbole_leaprec.cluster import connected
+
+        with connected(ray_address, data=True):
+            counts = _write(engines.ray_data(batches, arguments, workers, out.absolute().parent), out, show_progress)
+    return {**counts, "seconds": time.perf_counter() - started, "out": str(out)}
+
+
+def _write(lists, out: Path, show_progress: bool) -> dict[str, Any]:
+    from recbole_leaprec.recommend.recommender import FALLBACK, SKIPPED
+    from recbole_leaprec.recommend.writer import open_writer
+
+    users, skipped, empty, skl = 0, 0, 0, 0.0
+    with open_writer(out) as writer, tqdm(desc="lists", unit="user", disable=not show_progress) as bar:
+        for rows in lists:
+            writer.write(rows)
+            first = rows[rows["rank"] == 1]
+            users += len(first)
+            skipped += int(rows[SKIPPED].sum())
+            empty += int(rows[FALLBACK].sum())
+            skl += float(first["skl"].sum())  # nan of a user without a preference does not count
+            bar.update(len(first))
+    calibrated = users - empty
+    return {
+        "users": users,
+        "unknown_items": skipped,
+        "empty_histories": empty,
+        "skl": skl / calibrated if calibrated else None,
+    }

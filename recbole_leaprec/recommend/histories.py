@@ -1,0 +1,68 @@
+"""Whose lists to make: the users of the dataset, or a file of histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from recbole_leaprec.data import SequenceDataset
+
+USER, ITEMS = "user", "items"
+COLUMNS = f"{USER} and {ITEMS} (the item tokens, oldest first: a list, or a text with spaces between them)"
+
+
+def of_dataset(dataset: SequenceDataset, size: int) -> Iterator[pd.DataFrame]:
+    """Every user of the dataset with all that the user has, `size` users at a time, in the dataset's order."""
+    sequences = dataset.sequences
+    users, items = dataset.field2id_token[dataset.uid_field], dataset.field2id_token[dataset.iid_field]
+    tokens, offsets = items[sequences.items.numpy()], sequences.offsets.tolist()
+    for start in range(1, len(users), size):  # user 0 is padding
+        ids = range(start, min(start + size, len(users)))
+        yield pd.DataFrame({USER: [users[u] for u in ids], ITEMS: [list(tokens[offsets[u] : offsets[u + 1]]) for u in ids]})
+
+
+def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
+    """The rows of a Parquet or CSV file, about `size` at a time; the file is never in memory as a whole."""
+    path = check_file(path)
+    if path.suffix == ".parquet":
+        batches = pa.parquet.ParquetFile(path).iter_batches(batch_size=size, columns=[USER, ITEMS])
+    else:
+        batches = _csv(path)
+    for batch in batches:
+        frame = batch.to_pandas()
+        for start in range(0, len(frame), size):
+            yield frame.iloc[start : start + size]
+
+
+def check_file(path: str | Path) -> Path:
+    """ValueError if the file is not one of histories."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"histories file {path} does not exist (--histories)")
+    if path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"histories file {path}: must be .parquet or .csv, with columns {COLUMNS}")
+    try:
+        names = pa.parquet.read_schema(path).names if path.suffix == ".parquet" else _csv(path).schema.names
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"histories file {path} cannot be read: {error}") from error
+    if missing := {USER, ITEMS} - set(names):
+        raise ValueError(
+            f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(names)}, and needs {COLUMNS}"
+        )
+    return path
+
+
+def _csv(path: Path) -> pa.csv.CSVStreamingReader:
+    return pa.csv.open_csv(path, convert_options=pa.csv.ConvertOptions(column_types={USER: pa.string(), ITEMS: pa.string()}))
+
+
+def split_items(value: object) -> list[str]:
+    """The tokens of one history: of a list, or of a text with spaces; none where there is nothing."""
+    if value is None or isinstance(value, float):  # pandas' NaN
+        return []
+    return value.split() if isinstance(value, str) else [str(token) for token in value]

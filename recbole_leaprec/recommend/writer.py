@@ -1,0 +1,114 @@
+"""Files of lists, written as they come: Parquet, CSV, or a TREC run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from recbole_leaprec.run_folder import written_whole
+
+FORMATS = (".parquet", ".csv", ".trec")
+SCHEMA = pa.schema(
+    [("user", pa.string()), ("rank", pa.int32()), ("item", pa.string()), ("score", pa.float32()), ("skl", pa.float64())]
+)
+ROWS = 100_000
+"""Rows are written in groups of this many, however they come: the same lists always make the same file."""
+
+
+def check_out(path: str | Path) -> Path:
+    """ValueError if lists cannot be written there."""
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise ValueError(f"--out must end in {', '.join(FORMATS)}, got {str(path)!r}")
+    if path.exists():
+        raise ValueError(f"{path} exists already; remove it, or name another (--out)")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--out: there is no folder {path.absolute().parent}")
+    return path
+
+
+@contextmanager
+def open_writer(path: Path) -> Iterator[Writer]:
+    """A writer whose file is there at the end as a whole, or not at all."""
+    with written_whole(path) as scratch:
+        writer = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix](scratch)
+        yield writer
+        writer.close()
+
+
+class Writer:
+    """Collects rows and writes them in even groups."""
+
+    def __init__(self):
+        self._pending: list[pa.Table] = []
+        self._rows = 0
+
+    def write(self, rows: pd.DataFrame) -> None:
+        self._pending.append(pa.Table.from_pandas(rows[SCHEMA.names], schema=SCHEMA, preserve_index=False))
+        self._rows += len(rows)
+        if self._rows >= ROWS:
+            together = pa.concat_tables(self._pending).combine_chunks()
+            whole = self._rows - self._rows % ROWS
+            for start in range(0, whole, ROWS):
+                self._write_group(together.slice(start, ROWS))
+            self._pending, self._rows = [together.slice(whole)], self._rows - whole
+
+    def close(self) -> None:
+        if self._rows:
+            self._write_group(pa.concat_tables(self._pending).combine_chunks())
+        self._close()
+
+    def _write_group(self, table: pa.Table) -> None:
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+
+class ParquetWriter(Writer):
+    def __init__(self, path: Path):
+        super().__init__()
+        self._file = pa.parquet.ParquetWriter(path, SCHEMA)
+
+    def _write_group(self, table: pa.Table) -> None:
+        self._file.write_table(table)
+
+    def _close(self) -> None:
+        self._file.close()
+
+
+class CsvWriter(Writer):
+    def __init__(self, path: Path):
+        super().__init__()
+        self._file = pa.csv.CSVWriter(path, SCHEMA, write_options=pa.csv.WriteOptions(quoting_style="needed"))
+
+    def _write_group(self, table: pa.Table) -> None:
+        self._file.write_table(table)
+
+    def _close(self) -> None:
+        self._file.close()
+
+
+class TrecWriter(Writer):
+    """`user Q0 item rank score tag`. Programs that read such runs sort by the score, so it is 1/rank: the order of the list."""
+
+    TAG = "leaprec"
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115, closed by _close
+
+    def _write_group(self, table: pa.Table) -> None:
+        columns = (table.column(name).to_pylist() for name in ("user", "item", "rank"))
+        self._file.writelines(
+            f"{user} Q0 {item} {rank} {1 / rank:.6f} {self.TAG}\n" for user, item, rank in zip(*columns, strict=True)
+        )
+
+    def _close(self) -> None:
+        self._file.close()
