@@ -52,6 +52,13 @@ def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
         ray.shutdown()
 
 
+def ray_node() -> str:
+    """The node that this worker runs on: the machine's name, and Ray's."""
+    import ray
+
+    return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
+
+
 def _check_answers(address: str) -> None:
     """Ray itself tries for a minute and more."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")

@@ -5,8 +5,10 @@ Both hand the same batches of users to the model, so both make the same lists to
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -14,10 +16,20 @@ from typing import Any
 
 import pandas as pd
 
+from recbole_leaprec.cluster import ray_node
 from recbole_leaprec.recommend.recommender import Recommender
+from recbole_leaprec.run_folder import written_whole
 
 BATCH = 512
 """Users that are scored together."""
+
+RETRIES = 10
+"""How many times a run may lose workers."""
+
+_logger = logging.getLogger(__name__)
+
+NODE = "node"
+"""A column of what comes back from Ray: where it was made."""
 
 CHUNK = 8
 """Batches that go to a Ray worker at a time."""
@@ -33,28 +45,61 @@ def ray_data(
 ) -> Iterator[pd.DataFrame]:
     """Over Ray Data: the model is loaded once a worker, and lists come back in the order of the histories.
 
-    Histories are first cut into files under `scratch`, which all nodes must see; so no process holds all of them.
+    Histories are first cut into files under `scratch`, and workers put their lists beside them; all nodes must see it. So no process
+    holds all of them, and what is done stays done when a node dies: the rest goes to those that are left.
     """
+    import ray.exceptions
+
+    folder = Path(tempfile.mkdtemp(prefix=".histories-", dir=scratch))
+    try:
+        waiting = deque(_cut(iter(batches), folder))
+        failures = 0
+        while waiting:
+            missing = [path for path in waiting if not _lists_of(path).exists()]
+            try:
+                for _ in _run(missing, arguments, workers):
+                    while waiting and _lists_of(waiting[0]).exists():
+                        yield _take(waiting.popleft())
+            except ray.exceptions.RayTaskError:  # an error of the recommender's own
+                raise
+            except ray.exceptions.RayError as error:
+                failures += 1
+                if failures > RETRIES:
+                    raise
+                _logger.warning("Ray lost a worker (%s); the lists that are missing are made again", type(error).__name__)
+            while waiting and _lists_of(waiting[0]).exists():
+                yield _take(waiting.popleft())
+    finally:
+        shutil.rmtree(folder)
+
+
+def _run(paths: list[str], arguments: dict[str, Any], workers: int | None) -> Iterator[Any]:
+    """Have the lists of these files made; yields as they are."""
     import ray
     import ray.data
 
-    ray.data.DataContext.get_current().execution_options.preserve_order = True
-    folder = Path(tempfile.mkdtemp(prefix=".histories-", dir=scratch))
-    try:
-        paths = list(_cut(iter(batches), folder))
-        workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), max(1, len(paths)))
-        chunks = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths])
-        lists = chunks.map_batches(
-            ChunkRecommender,
-            fn_constructor_kwargs={**arguments, "batch": BATCH},
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
-            batch_size=1,
-            batch_format="pandas",
-            num_cpus=1,
-        )
-        yield from lists.iter_batches(batch_size=None, batch_format="pandas")
-    finally:
-        shutil.rmtree(folder)
+    if not paths:
+        return
+    workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(paths))
+    made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(
+        ChunkRecommender,
+        fn_constructor_kwargs={**arguments, "batch": BATCH},
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
+        batch_size=1,
+        batch_format="pandas",
+        num_cpus=1,
+    )
+    yield from made.iter_batches(batch_size=1, batch_format="pandas")
+
+
+def _lists_of(path: str) -> Path:
+    return Path(path).with_suffix(".lists")
+
+
+def _take(path: str) -> pd.DataFrame:
+    lists = pd.read_parquet(_lists_of(path))
+    _lists_of(path).unlink()  # the histories stay: a worker thought dead may still come to them
+    return lists
 
 
 def _cut(batches: Iterator[pd.DataFrame], folder: Path) -> Iterator[str]:
@@ -73,11 +118,13 @@ class ChunkRecommender(Recommender):
     def __init__(self, *arguments: Any, batch: int, **more: Any):
         super().__init__(*arguments, **more)
         self._users = batch
+        self._node = ray_node()
 
     def __call__(self, chunks: pd.DataFrame) -> pd.DataFrame:
-        lists = []
         for path in chunks["path"]:
             histories = pd.read_parquet(path)
-            for start in range(0, len(histories), self._users):
-                lists.append(super().__call__(histories.iloc[start : start + self._users]))
-        return pd.concat(lists)
+            starts = range(0, len(histories), self._users)
+            lists = pd.concat([super(ChunkRecommender, self).__call__(histories.iloc[n : n + self._users]) for n in starts])
+            with written_whole(_lists_of(path)) as scratch:
+                lists.assign(**{NODE: self._node}).to_parquet(scratch)
+        return chunks

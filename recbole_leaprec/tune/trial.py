@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recbole_leaprec.cluster import ray_node
 from recbole_leaprec.run_folder import write_json
 from recbole_leaprec.tune.objective import Objective, Point, parse_objective
 
@@ -24,7 +24,7 @@ def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
     trial_id = tune.get_trial_id() if hasattr(tune, "get_trial_id") else tune.get_context().get_trial_id()
     folder = Path(settings["folder"]) / "trials" / trial_id
     drawn = {f"config/{key}": value for key, value in sample.items()}
-    record = {"trial": trial_id, "status": "running", "epochs": 0, **drawn, "started": time.time(), "node": _node()}
+    record = {"trial": trial_id, "status": "running", "epochs": 0, **drawn, "started": time.time(), "node": ray_node()}
     started = time.perf_counter()
 
     def save(**changes: Any) -> None:
@@ -82,9 +82,3 @@ def _report(figures: dict[str, Any]) -> None:
         from ray.air import session
 
         session.report(figures)
-
-
-def _node() -> str:
-    import ray
-
-    return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"

@@ -1,0 +1,152 @@
+"""Two real Ray nodes on loopback: both work, and one may die."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from recbole_leaprec.cluster import connected
+from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.recommend import engines
+from recbole_leaprec.tune import tune
+from tests.conftest import SMALL
+
+RAY = Path(sys.executable).with_name("ray")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Node:
+    """A `ray start` process with what it starts."""
+
+    def __init__(self, folder: Path, *arguments: str):
+        folder.mkdir(parents=True)
+        command = [str(RAY), "start", "--block", "--num-cpus=1", "--disable-usage-stats", *arguments]
+        environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+        self.log = (folder / "ray.log").open("w")
+        self.process = subprocess.Popen(
+            command,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**environment, "OMP_NUM_THREADS": "1"},
+        )
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """All at once, as when a machine loses power."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.log.close()
+
+
+@contextmanager
+def two_nodes(folder: Path):
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    ray_folder = f"/tmp/ray-{port}"  # Ray's socket names must be short
+    head = Node(folder / "head", "--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--include-dashboard=false",
+                f"--temp-dir={ray_folder}", f"--ray-client-server-port={free_port()}", "--resources={\"first\": 1}")  # fmt: skip
+    nodes = [head]
+    try:
+        wait_for(lambda: answers(port), "the head node")
+        nodes.append(
+            Node(folder / "second", f"--address={address}", "--node-ip-address=127.0.0.2", '--resources={"second": 1}')
+        )
+        yield address, nodes[1]
+    finally:
+        for node in nodes:
+            node.kill()
+        subprocess.run(["rm", "-rf", ray_folder], check=True)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(condition, what: str, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.2)
+
+
+def wait_for_nodes(address: str, count: int) -> None:
+    script = (
+        "import ray, sys, time\n"
+        f"ray.init({address!r}, logging_level='ERROR', log_to_driver=False)\n"
+        "for _ in range(300):\n"
+        f"    if sum(node['Alive'] for node in ray.nodes()) == {count}: sys.exit(0)\n"
+        "    time.sleep(0.2)\n"
+        "sys.exit(1)\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=120)
+
+
+@pytest.fixture
+def trained(toy, tmp_path):
+    settings = {**SMALL, "topk": [10], "data_path": str(toy), "output_dir": str(tmp_path / "run"), "epochs": 2}
+    run_leaprec("SASRecCD", "toy", config_dict=settings)
+    return tmp_path / "run" / "model.pth"
+
+
+def test_both_nodes_run_trials(toy, tmp_path):
+    (tmp_path / "space.yaml").write_text("gamma: {uniform: [0.0, 0.5]}\n")
+    with two_nodes(tmp_path / "ray") as (address, _):
+        wait_for_nodes(address, 2)
+        config = {
+            **SMALL,
+            "model": "SASRecCD",
+            "dataset": "toy",
+            "data_path": str(toy),
+            "epochs": 100,
+            "stopping_step": 1000,
+        }
+        tune(tmp_path / "space.yaml", tmp_path / "out", config_dict=config, trials=6, early_stopping=False, search="random",
+             ray_address=address, show_progress=False)  # fmt: skip
+    trials = pd.read_csv(tmp_path / "out" / "trials.csv")
+    assert (trials["status"] == "finished").all()
+    assert trials["node"].nunique() == 2
+
+
+def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, monkeypatch):
+    items = [f"i{n}" for n in range(40)]
+    histories = pd.DataFrame(
+        [(f"new{u}", [items[(u * 7 + step) % 40] for step in range(1 + u % 9)]) for u in range(20_000)],
+        columns=["user", "items"],
+    )
+    monkeypatch.setattr(engines, "BATCH", 20)
+    monkeypatch.setattr(engines, "CHUNK", 2)
+    batches = [histories.iloc[start : start + 20] for start in range(0, len(histories), 20)]
+    arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
+    made: dict[str, int] = {}
+    parts = []
+    with two_nodes(tmp_path / "ray") as (address, second):
+        wait_for_nodes(address, 2)
+        with connected(address, data=True):
+            for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
+                parts.append(rows)
+                for node, count in rows[engines.NODE].value_counts().items():
+                    made[node] = made.get(node, 0) + count
+                if len(made) == 2 and second.alive():
+                    second.kill()
+    assert len(made) == 2
+    assert not second.alive()
+    lists = pd.concat(parts, ignore_index=True).drop(columns=engines.NODE)
+    expected = pd.concat(engines.local(batches, arguments), ignore_index=True)
+    pd.testing.assert_frame_equal(lists, expected)
