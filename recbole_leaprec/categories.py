@@ -58,7 +58,7 @@ class ItemCategories:
         >>> categories.distribution[1].tolist()
         [0.5, 0.0, 0.5]
         >>> categories.profile_of_item.tolist()
-        [0, 2, 1, 2]
+        [0, 1, 2, 1]
     """
 
     def __init__(self, names: Sequence[str], members: Sequence[Iterable[int]]):

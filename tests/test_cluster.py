@@ -107,6 +107,7 @@ def trained(toy, tmp_path):
 
 def test_both_nodes_run_trials(toy, tmp_path):
     (tmp_path / "space.yaml").write_text("gamma: {uniform: [0.0, 0.5]}\n")
+    # Long enough for a trial that the second node's first worker, slow to start, is there before it ends.
     with two_nodes(tmp_path / "ray") as (address, _):
         wait_for_nodes(address, 2)
         config = {
@@ -117,7 +118,7 @@ def test_both_nodes_run_trials(toy, tmp_path):
             "epochs": 100,
             "stopping_step": 1000,
         }
-        tune(tmp_path / "space.yaml", tmp_path / "out", config_dict=config, trials=6, early_stopping=False, search="random",
+        tune(tmp_path / "space.yaml", tmp_path / "out", config_dict=config, trials=4, early_stopping=False, search="random",
              ray_address=address, show_progress=False)  # fmt: skip
     trials = pd.read_csv(tmp_path / "out" / "trials.csv")
     assert (trials["status"] == "finished").all()
