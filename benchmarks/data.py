@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+from peak import peak_of
+
 
 def settings(arguments: argparse.Namespace) -> dict:
     return {
@@ -48,17 +50,9 @@ def prepare_with_leaprec(arguments: argparse.Namespace):
 
 def measure(arguments: argparse.Namespace) -> dict[str, float]:
     prepare = {"recbole": prepare_with_recbole, "leaprec": prepare_with_leaprec}[arguments.measure](arguments)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is held now
-    before, started = memory("VmRSS"), time.perf_counter()
-    splits = prepare()
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "megabytes": memory("VmHWM") - before, "targets": sum(map(len, splits))}
-
-
-def memory(key: str) -> float:
-    """A figure of /proc/self/status, in MB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:")) / 1024
+    started = time.perf_counter()
+    splits, peak = peak_of(prepare)
+    return {"seconds": time.perf_counter() - started, "megabytes": peak / 2**20, "targets": sum(map(len, splits))}
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from peak import peak_of
 from torch import Tensor
 
 from recbole_leaprec import ItemCategories, rerank
@@ -114,16 +115,8 @@ def memory(name: str, users: int) -> float:
     """How far reranking raises the resident memory of this process at its peak, in multiples of the scores' size (Linux)."""
     _, _, scores, p, categories = task(name, users)
     rerank(scores[:2], p[:2], categories, K)  # what is loaded once
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is held now
-    before = _status("VmRSS")
-    rerank(scores, p, categories, K)
-    return (_status("VmHWM") - before) * 1024 / (scores.numel() * scores.element_size())
-
-
-def _status(key: str) -> int:
-    """A figure of /proc/self/status, in KiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))
+    _, peak = peak_of(lambda: rerank(scores, p, categories, K))
+    return peak / (scores.numel() * scores.element_size())
 
 
 def main() -> None:
