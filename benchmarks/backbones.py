@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from recbole_leaprec import evaluate
+from recbole_leaprec.checkpoint import load_checkpoint
 from recbole_leaprec.evaluator import Reranking
 
 LAMBDAS = (0.3, 0.5, 0.7)
@@ -24,15 +25,17 @@ SHOWN = ("learning_rate", "train_batch_size", "MAX_ITEM_LIST_LENGTH", "hidden_si
 
 def rows(run: Path, data_path: str | None) -> tuple[list[str], str]:
     """Lines of the table and of the settings."""
-    trained = json.loads((run / "result.json").read_text(encoding="utf-8"))
-    config = trained["config"]
+    checkpoint = load_checkpoint(run / "model.pth")
+    config = checkpoint["config"]
     with tempfile.TemporaryDirectory() as folder:
         changes = {"output_dir": f"{folder}/run", **({"data_path": data_path} if data_path else {})}
         result = evaluate(run / "model.pth", changes, [Reranking("leaprec", lam) for lam in LAMBDAS])
-    name = trained["model"].removesuffix("CD")
+    name = config["model"].removesuffix("CD")
     loss = f"BPR + {config['gamma']:g} CD-BPR" if config["gamma"] else "BPR"
-    epochs = f"{trained['best_epoch'] + 1} of {trained.get('epochs', config['epochs'])}"
-    spent = f"{trained['timing']['training'] / 60:.0f} min"
+    finished = run / "result.json"  # not there if training was stopped
+    trained = json.loads(finished.read_text(encoding="utf-8")) if finished.is_file() else {}
+    epochs = f"{checkpoint['epoch'] + 1} of {trained.get('epochs', config['epochs'])}{'' if trained else ', stopped'}"
+    spent = f"{trained['timing']['training'] / 60:.0f} min" if trained else ""
     lines = [
         f"| {name} | {loss} | {how} | {' | '.join(f'{metrics[key]:.4f}' for key in METRICS.values())} | {epochs} | {spent} |"
         for how, metrics in [
