@@ -88,8 +88,11 @@ def train(arguments: dict[str, Any]) -> None:
     """Train a model, rerank its test lists, and leave a run folder."""
     from recbole_leaprec.quick_start import run_leaprec
 
-    files = str(arguments.pop("config_files", None) or "").split()
-    _show(run_leaprec(config_file_list=files, config_dict=arguments))
+    _show(run_leaprec(config_file_list=_config_files(arguments), config_dict=arguments))
+
+
+def _config_files(arguments: dict[str, Any]) -> list[str]:
+    return str(arguments.pop("config_files", None) or "").split()
 
 
 def evaluate(arguments: dict[str, Any]) -> None:
@@ -106,12 +109,11 @@ def tune(arguments: dict[str, Any]) -> None:
     """Search for hyperparameters with Ray Tune, on validation, and evaluate the winner on test, once."""
     from recbole_leaprec.tune import tune as run_tune
 
-    files = str(arguments.pop("config_files", None) or "").split()
     options = {name: arguments.pop(name) for name in TUNE_OPTIONS if name in arguments}
     if not options.get("output_dir"):
         options["output_dir"] = f"output/tune-{time.strftime('%Y%m%d-%H%M%S')}"
     options["show_progress"] = arguments.get("show_progress", True)
-    result = run_tune(config_file_list=files, config_dict=arguments, **options)
+    result = run_tune(config_file_list=_config_files(arguments), config_dict=arguments, **options)
     best, folder = result["best"], result["folder"]
     at = "" if best["lambda"] is None else f", lambda {best['lambda']:g}"
     print(f"\nbest trial {best['trial']}: score {best['score']:.4f} on validation{at}")

@@ -56,6 +56,12 @@ def _positive_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def check_count(name: str, value: Any) -> None:
+    """ValueError unless the value is a whole number, 1 or more."""
+    if not _positive_int(value):
+        raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+
 PLUGIN_KEYS = {
     "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference a step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),

@@ -14,7 +14,7 @@ import pytest
 
 from recbole_leaprec.cluster import connected
 from recbole_leaprec.quick_start import run_leaprec
-from recbole_leaprec.recommend import engines
+from recbole_leaprec.recommend import Recommender, engines
 from recbole_leaprec.tune import tune
 from tests.conftest import SMALL
 
@@ -55,23 +55,29 @@ class Node:
 
 
 @contextmanager
-def two_nodes(folder: Path):
+def one_node(folder: Path):
     port = free_port()
-    address = f"127.0.0.1:{port}"
     ray_folder = f"/tmp/ray-{port}"  # Ray's socket names must be short
     head = Node(folder / "head", "--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--include-dashboard=false",
                 f"--temp-dir={ray_folder}", f"--ray-client-server-port={free_port()}", "--resources={\"first\": 1}")  # fmt: skip
-    nodes = [head]
     try:
         wait_for(lambda: answers(port), "the head node")
-        nodes.append(
-            Node(folder / "second", f"--address={address}", "--node-ip-address=127.0.0.2", '--resources={"second": 1}')
-        )
-        yield address, nodes[1]
+        yield f"127.0.0.1:{port}"
     finally:
-        for node in nodes:
-            node.kill()
+        head.kill()
         subprocess.run(["rm", "-rf", ray_folder], check=True)
+
+
+@contextmanager
+def two_nodes(folder: Path):
+    with one_node(folder) as address:
+        # Another address of the same machine, so that a driver attaches to the head.
+        second = Node(folder / "second", f"--address={address}", "--node-ip-address=127.0.0.2", '--resources={"second": 1}')
+        try:
+            wait_for_nodes(address, 2)
+            yield address, second
+        finally:
+            second.kill()
 
 
 def answers(port: int) -> bool:
@@ -109,7 +115,6 @@ def test_both_nodes_run_trials(toy, tmp_path):
     (tmp_path / "space.yaml").write_text("gamma: {uniform: [0.0, 0.5]}\n")
     # Long enough for a trial that the second node's first worker, slow to start, is there before it ends.
     with two_nodes(tmp_path / "ray") as (address, _):
-        wait_for_nodes(address, 2)
         config = {
             **SMALL,
             "model": "SASRecCD",
@@ -137,17 +142,23 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     made: dict[str, int] = {}
     parts = []
-    with two_nodes(tmp_path / "ray") as (address, second):
-        wait_for_nodes(address, 2)
-        with connected(address, data=True):
-            for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
-                parts.append(rows)
-                for node, count in rows[engines.NODE].value_counts().items():
-                    made[node] = made.get(node, 0) + count
-                if len(made) == 2 and second.alive():
-                    second.kill()
+    with two_nodes(tmp_path / "ray") as (address, second), connected(address, data=True):
+        for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
+            parts.append(rows)
+            for node, count in rows[engines.NODE].value_counts().items():
+                made[node] = made.get(node, 0) + count
+            if len(made) == 2 and second.alive():
+                second.kill()
     assert len(made) == 2
     assert not second.alive()
     lists = pd.concat(parts, ignore_index=True).drop(columns=engines.NODE)
-    expected = pd.concat(engines.local(batches, arguments), ignore_index=True)
+    expected = pd.concat(map(Recommender(**arguments), batches), ignore_index=True)
     pd.testing.assert_frame_equal(lists, expected)
+
+
+def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
+    histories = pd.DataFrame({"user": ["a", "b"], "items": [["i1", "i2"], ["i3"]]})
+    arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
+    with one_node(tmp_path / "ray") as address, connected(address, data=True):
+        lists = pd.concat(engines.ray_data([histories], arguments, workers=None, scratch=tmp_path))
+    pd.testing.assert_frame_equal(lists.drop(columns=engines.NODE), Recommender(**arguments)(histories))

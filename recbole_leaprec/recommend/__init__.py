@@ -47,7 +47,7 @@ def recommend(
     Raises:
         ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
     """
-    from recbole_leaprec.quick_start import load_model
+    from recbole_leaprec.config import check_count
     from recbole_leaprec.recommend import engines
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.writer import check_out
@@ -55,22 +55,23 @@ def recommend(
     started = time.perf_counter()
     if engine not in ENGINES:
         raise ValueError(unknown_name("engine", str(engine), ENGINES))
-    for name, value in (("k", k), *((("workers", workers),) if workers is not None else ())):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+    check_count("k", k)
+    if workers is not None:
+        check_count("workers", workers)
     out = check_out(out)
-    arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": dict(config_dict or {}), "k": k}
     if histories is not None:
         check_file(histories)
-    _, dataset, _, _ = load_model(checkpoint, config_dict)  # whatever is wrong with it is found here
+    recommender = Recommender(checkpoint, config_dict, k)
+    dataset = recommender.dataset
     if k >= dataset.item_num:
         raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
     batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
     if engine == "local":
-        counts = _write(engines.local(batches, arguments), out, show_progress)
+        counts = _write(map(recommender, batches), out, show_progress)
     else:
         from recbole_leaprec.cluster import connected
 
+        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": dict(config_dict or {}), "k": k}
         with connected(ray_address, data=True):
             counts = _write(engines.ray_data(batches, arguments, workers, out.absolute().parent), out, show_progress)
     return {**counts, "seconds": time.perf_counter() - started, "out": str(out)}

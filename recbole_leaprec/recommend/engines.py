@@ -1,6 +1,6 @@
-"""How histories get to a recommender: batch by batch here, or in chunks over a Ray cluster.
+"""How histories get to recommenders over a Ray cluster, in chunks.
 
-Both hand the same batches of users to the model, so both make the same lists to the last bit.
+The model gets the same batches of users as in one process, so the lists are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -33,11 +33,6 @@ NODE = "node"
 
 CHUNK = 8
 """Batches that go to a Ray worker at a time."""
-
-
-def local(batches: Iterable[pd.DataFrame], arguments: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    recommender = Recommender(**arguments)
-    yield from map(recommender, batches)
 
 
 def ray_data(
@@ -81,6 +76,8 @@ def _run(paths: list[str], arguments: dict[str, Any], workers: int | None) -> It
     if not paths:
         return
     workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(paths))
+    # Ray Data 2.6 wants a CPU beside the workers', which a cluster that has lost a node may not have; it never uses it here.
+    ray.data.DataContext.get_current().execution_options.resource_limits.cpu = workers + 1
     made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(
         ChunkRecommender,
         fn_constructor_kwargs={**arguments, "batch": BATCH},

@@ -13,7 +13,7 @@ import pandas as pd
 import yaml
 
 from recbole_leaprec.cluster import connected
-from recbole_leaprec.config import LeapRecConfig, known_keys
+from recbole_leaprec.config import LeapRecConfig, check_count, known_keys
 from recbole_leaprec.quick_start import evaluate
 from recbole_leaprec.run_folder import write_json, write_yaml, written_whole
 from recbole_leaprec.suggest import unknown_name
@@ -102,9 +102,9 @@ def _settings(
         raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
     if search not in SEARCHES:
         raise ValueError(unknown_name("search", str(search), SEARCHES))
-    for name, value in (("trials", trials), *((("concurrent", concurrent),) if concurrent is not None else ())):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+    check_count("trials", trials)
+    if concurrent is not None:
+        check_count("concurrent", concurrent)
     if (folder / "settings.json").exists():
         raise ValueError(f"output_dir {folder} already holds a search; --resume=True goes on with it, or name another")
     distributions = read_space(space)
