@@ -153,6 +153,20 @@ class ItemCategories:
         of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
         return math.log(1 / beta) - divergence_saved(of_item, None, share, beta).sum(-1)
 
+    def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
+        """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; logs are taken once a (category, share) pair.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
+            >>> categories.kl_of_shared(torch.tensor([[0.7, 0.3], [1.0, 0.0]]), torch.tensor([1, 2])).round(decimals=4)
+            tensor([[1.1340, 2.8645],
+                    [0.0000, 4.6052]])
+        """
+        share = self.pair_share.to(p.dtype)
+        saved = divergence_saved(p[:, self.pair_category], None, share, beta)
+        pairs_of = self.sum_by_profile(torch.eye(len(share), dtype=p.dtype, device=p.device))[self.profile_of_item[items]]
+        return math.log(1 / beta) - saved @ pairs_of.T
+
     def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float, out: Tensor | None = None) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`.
 

@@ -16,8 +16,10 @@ from recbole.utils import EvaluatorType, argument_list
 
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatConfig
 from recbole_leaprec.evaluator import register_metrics
+from recbole_leaprec.loss import LOSS_TYPES, SOFTMAX
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+from recbole_leaprec.model.negatives import ALL
 from recbole_leaprec.reranking import RERANKERS, get_reranker
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
@@ -66,8 +68,12 @@ PLUGIN_KEYS = {
     "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference a step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
     "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
-    "gamma": Key("weight of L_CD-BPR in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
-    "bpr_weight": Key("weight of L_BPR in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "gamma": Key("weight of the calibration-disentangled term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "bpr_weight": Key("weight of the plain term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "num_negatives": Key(
+        "negatives of the softmax loss, shared by a batch", f"a whole number, 1 or more, or {ALL}",
+        lambda x: x == ALL or _positive_int(x),
+    ),
     "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
     "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "rerank_candidates": Key(
@@ -232,16 +238,22 @@ class LeapRecConfig(CompatConfig):
         disentangled = issubclass(self.model_class, CalibrationDisentangledMixin)
         if disentangled and final["gamma"] == final["bpr_weight"] == 0:
             raise ValueError("gamma and bpr_weight are both 0: there is no loss left to train with")
-        if disentangled and final.get("loss_type") != "BPR":
-            raise ValueError(f"loss_type of {self.model} must be BPR, got {final.get('loss_type')!r}")
+        softmax = final.get("loss_type") == SOFTMAX
+        if disentangled and final.get("loss_type") not in LOSS_TYPES:
+            raise ValueError(f"loss_type of {self.model} must be {' or '.join(LOSS_TYPES)}, got {final.get('loss_type')!r}")
+        if softmax and not disentangled:
+            raise ValueError(
+                f"loss_type: {SOFTMAX} is for the models whose name ends in CD, got {self.model}; gamma: 0 leaves their CD term out"
+            )
         if final["train_positions"] == "all":
             if getattr(self.model_class, "train_positions", "last") != "all":
                 raise ValueError(f"{self.model} trains on one row a prefix, and train_positions must be last, got 'all'")
             negatives = final["train_neg_sample_args"] or {}
-            if negatives.get("distribution") != "uniform" or negatives.get("sample_num") != 1 or negatives.get("dynamic"):
+            allowed = ("uniform", "popularity") if softmax else ("uniform",)
+            if negatives.get("distribution") not in allowed or negatives.get("sample_num") != 1 or negatives.get("dynamic"):
                 raise ValueError(
-                    "train_positions: all draws one uniform negative a position, and train_neg_sample_args must say so; "
-                    f"got {negatives}"
+                    f"train_neg_sample_args: with train_positions: all and this loss_type, distribution must be {' or '.join(allowed)}, "
+                    f"sample_num 1 and dynamic False; got {negatives}"
                 )
             if final["transform"] is not None:
                 raise ValueError(f"transform works with train_positions: last only, got {final['transform']!r}")

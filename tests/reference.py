@@ -49,3 +49,9 @@ def greedy(scores: list[float], p: list[float], items: list[list[float]], k: int
 
 def log_sigmoid(x: float) -> float:
     return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
+
+
+def log_softmax(scores: list[float]) -> float:
+    """log of the first score's share."""
+    largest = max(scores)
+    return scores[0] - largest - math.log(sum(math.exp(score - largest) for score in scores))

@@ -12,10 +12,12 @@ from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import HISTORY_END, create_dataset, data_preparation
 from recbole_leaprec.model import UNSUPPORTED, get_model, known_models
 from recbole_leaprec.model.cd_mixin import PREFERENCE
+from recbole_leaprec.model.negatives import SharedNegatives
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests import reference
 
+NEGATIVES = "drawn negatives"  # of a batch, where the test keeps them
 WEIGHTS = [(0.1, 1.0), (0.0, 1.0), (0.5, 0.0), (2.0, 0.3)]
 OWN = ["SASRecCD", "GRU4RecCD", "CaserCD", "BERT4RecCD", "DACSR"]
 OTHERS = sorted(set(known_models()) - set(OWN))
@@ -69,11 +71,33 @@ def loss_by_hand(config, dataset, model, batch):
 
 
 def term_by_hand(config, dataset, batch, at, scores):
-    positive, negative = batch["item_id"][at], batch["neg_item_id"][at]
     distributions, p = dataset.categories.distribution.tolist(), batch[PREFERENCE][at].tolist()
+    if config["loss_type"] == "softmax":
+        return softmax_by_hand(config, batch["item_id"][at], batch[NEGATIVES], distributions, p, scores)
+    positive, negative = batch["item_id"][at], batch["neg_item_id"][at]
     kl = [reference.kl(p, distributions[int(item)], config["beta"]) for item in (positive, negative)]
     margin = scores[positive] - scores[negative]
     return -config["bpr_weight"] * logsigmoid(margin) - config["gamma"] * logsigmoid(margin - kl[0] + kl[1])
+
+
+def softmax_by_hand(config, positive, drawn, distributions, p, scores):
+    """Cross-entropy on r and on r - KL, of the positive among the negatives that were drawn, itself not among them."""
+    items = [int(positive), *(item for item in drawn if item != positive)]
+    kl = torch.tensor([reference.kl(p, distributions[item], config["beta"]) for item in items])
+    plain, disentangled = scores[items].log_softmax(0)[0], (scores[items] - kl).log_softmax(0)[0]
+    return -config["bpr_weight"] * plain - config["gamma"] * disentangled
+
+
+def record_negatives(model, batch):
+    """Have the batch know the negatives that are drawn for it."""
+    draw = model._shared.draw
+
+    def recorded(device):
+        items, correction = draw(device)
+        batch[NEGATIVES] = items.tolist()
+        return items, correction
+
+    model._shared.draw = recorded
 
 
 def regularization_by_hand(config, model):
@@ -106,11 +130,83 @@ def test_loss_and_gradient_are_those_made_by_hand(make_batch, name, gamma, bpr_w
 
 
 @pytest.mark.parametrize(("gamma", "bpr_weight"), WEIGHTS)
+@pytest.mark.parametrize("positions", ["all", "last"])
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("number", [7, "all"])
+def test_softmax_loss_and_gradient_are_those_made_by_hand(make_batch, name, gamma, bpr_weight, positions, number):
+    changes = {"gamma": gamma, "bpr_weight": bpr_weight, "train_positions": positions}
+    if name == "CaserCD":
+        changes |= {"caser_window": 3, "reg_weight": 0.01}
+    config, dataset, model, batch = make_batch(name, loss_type="softmax", num_negatives=number, **changes)
+    record_negatives(model, batch)
+    loss = model.calculate_loss(batch)
+    assert len(batch[NEGATIVES]) == (dataset.item_num - 1 if number == "all" else number)
+    assert_same_with_gradient(model, loss, loss_by_hand(config, dataset, model, batch))
+
+
+@pytest.mark.parametrize("name", ["SASRecCD", "NARMCD", "FPMCCD", "SINECD"])
+def test_softmax_over_all_items_without_the_cd_term_is_cross_entropy_over_the_catalogue(make_batch, name):
+    _, _, model, batch = make_batch(name, loss_type="softmax", num_negatives="all", gamma=0.0, train_positions="last")
+    scores = model.full_sort_predict(batch)[:, 1:]  # without padding
+    expected = torch.nn.functional.cross_entropy(scores, batch["item_id"] - 1)
+    assert model.calculate_loss(batch).item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_shared_negatives_are_drawn_anew_each_once_and_never_padding():
+    negatives = SharedNegatives(50, 20)
+    first, second = (negatives.draw()[0].tolist() for _ in range(2))
+    assert first != second
+    for drawn in (first, second):
+        assert len(set(drawn)) == 20
+        assert all(1 <= item < 50 for item in drawn)
+    assert negatives.draw()[1] is None
+
+
+def test_positives_are_found_among_their_negatives():
+    negatives = SharedNegatives(50, 20)
+    items, _ = negatives.draw()
+    positive = torch.randint(1, 50, (200,))
+    position, column = negatives.find(positive, items)
+    assert {(int(t), int(m)) for t, m in zip(position, column, strict=True)} == {
+        (t, m) for t in range(200) for m in range(20) if positive[t] == items[m]
+    }
+    assert len(position)
+
+
+def test_uneven_draws_are_corrected_to_the_mean_of_even_ones():
+    torch.manual_seed(0)
+    scores = torch.randn(30)
+    weights = torch.arange(30.0) ** 0.7
+    negatives = SharedNegatives(30, 8, weights)
+    sums = []
+    for _ in range(20_000):
+        items, correction = negatives.draw()
+        sums.append((scores[items] + correction).exp().sum())
+    assert torch.stack(sums).mean().item() == pytest.approx(8 * scores[1:].exp().mean().item(), rel=0.02)
+
+
+def test_popular_items_are_drawn_by_how_often_training_has_them(make_batch):
+    arguments = {"distribution": "popularity", "sample_num": 1, "alpha": 1.0, "dynamic": False}
+    _, dataset, model, batch = make_batch(loss_type="softmax", num_negatives=5, train_neg_sample_args=arguments)
+    assert torch.isfinite(model.calculate_loss(batch))
+    drawn = torch.cat([model._shared.draw()[0] for _ in range(400)])
+    counts = torch.bincount(drawn, minlength=dataset.item_num)[1:].double()
+    training = torch.zeros(dataset.item_num, dtype=torch.double)
+    for items in dataset.sequences.items.split((dataset.sequences.offsets[1:] - dataset.sequences.offsets[:-1]).tolist()):
+        training += torch.bincount(items[:-2], minlength=dataset.item_num)
+    assert torch.corrcoef(torch.stack([counts, training[1:]]))[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(("gamma", "bpr_weight"), WEIGHTS)
 @pytest.mark.parametrize("ft_ratio", [0.0, 1.0])
-def test_bert4rec_loss_is_made_at_the_masked_positions(make_batch, gamma, bpr_weight, ft_ratio):
+@pytest.mark.parametrize("loss_type", ["BPR", "softmax"])
+def test_bert4rec_loss_is_made_at_the_masked_positions(make_batch, gamma, bpr_weight, ft_ratio, loss_type):
+    weights = {"gamma": gamma, "bpr_weight": bpr_weight}
     config, dataset, model, batch = make_batch(
-        "BERT4RecCD", gamma=gamma, bpr_weight=bpr_weight, ft_ratio=ft_ratio, mask_ratio=0.5
+        "BERT4RecCD", **weights, ft_ratio=ft_ratio, mask_ratio=0.5, loss_type=loss_type, num_negatives="all"
     )
+    if loss_type == "softmax":
+        batch[NEGATIVES] = list(range(1, dataset.item_num))
     items, lengths = batch["item_id"], batch["item_length"]
     last = torch.arange(len(items)), lengths - 1
     torch.manual_seed(1)
@@ -205,6 +301,15 @@ def test_a_saved_model_scores_the_same_after_loading(prepare, name, tmp_path):
     after = fresh.model.eval().full_sort_predict(batch)
     assert torch.equal(after, trainer.model.eval().full_sort_predict(batch))
     assert not torch.equal(after, before)
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name.endswith("CD")])
+def test_every_other_model_has_a_softmax_loss_whose_gradient_is_finite(make_batch, name):
+    _, _, model, batch = make_batch(name, loss_type="softmax", num_negatives=7, **NEEDED.get(name.removesuffix("CD"), {}))
+    model.calculate_loss(batch).backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert gradients
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -9,17 +9,18 @@ from recbole.data.interaction import Interaction
 
 from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
 from recbole_leaprec.data.sequences import NegativeSampler, Windows
+from recbole_leaprec.loss import SOFTMAX
 
 BATCHES_A_POOL = 32
 """Windows are sorted by length inside random pools of this many batches, so that short ones do not pay for padding."""
 
 
 class AllPositionsDataLoader(AbstractDataLoader):
-    """Training batches of `train_batch_size` windows, in which every position has a target and a negative.
+    """Training batches of `train_batch_size` windows, in which every position has a target and, for a pairwise loss, a negative.
 
     Fields of a batch, L being its longest window: `user_id [B]`; `item_id_list [B, L]`, the inputs, and
     `item_length [B]`; `item_id [B, L]`, the targets, 0 where there is none; `neg_item_id [B, L]`, drawn fresh each epoch
-    from the items that the user does not have in training; `history_end [B, L]`.
+    from the items that the user does not have in training, and not there for the softmax loss; `history_end [B, L]`.
 
     Every training target of the dataset comes exactly once an epoch (see `Windows`).
     """
@@ -31,19 +32,23 @@ class AllPositionsDataLoader(AbstractDataLoader):
         self.windows = Windows.cut(begin, end, config["MAX_ITEM_LIST_LENGTH"])
         if not len(self.windows):
             raise ValueError(f"{dataset.dataset_name}: no user has a training target, all have 3 interactions or fewer")
-        self.negatives = NegativeSampler(
+        self.negatives = None if config["loss_type"] == SOFTMAX else self._negatives(dataset)
+        self.sample_size = len(self.windows)
+        self._prefix, self._suffix = config["NEG_PREFIX"], config["LIST_SUFFIX"]
+        super().__init__(config, dataset, sampler=None, shuffle=shuffle)
+
+    def _negatives(self, dataset: SequenceDataset) -> NegativeSampler:
+        negatives = NegativeSampler(
             dataset.inter_feat[dataset.uid_field], dataset.inter_feat[dataset.iid_field], dataset.user_num, dataset.item_num
         )
         users = dataset.sequences.user_of(self.windows.start).unique()
-        full = int((self.negatives.available[users] == 0).sum())
+        full = int((negatives.available[users] == 0).sum())
         if full:
             raise ValueError(
                 f"{dataset.dataset_name}: {full} users have interacted with every item, so there is no negative to draw for "
                 f"them; leave them out (user_inter_num_interval), or give the .item file the rest of the catalogue"
             )
-        self.sample_size = len(self.windows)
-        self._prefix, self._suffix = config["NEG_PREFIX"], config["LIST_SUFFIX"]
-        super().__init__(config, dataset, sampler=None, shuffle=shuffle)
+        return negatives
 
     def _init_batch_size_and_step(self):
         self.step = self.config["train_batch_size"]
@@ -69,16 +74,16 @@ class AllPositionsDataLoader(AbstractDataLoader):
         inside = place < stop[:, None]
         place = place.clamp_max(len(items) - 2)
         user = data.sequences.user_of(start)
-        return Interaction(
-            {
-                data.uid_field: user,
-                data.iid_field + self._suffix: items[place] * inside,
-                data.item_list_length_field: stop - start,
-                data.iid_field: items[place + 1] * (inside & (place >= windows.first[index][:, None])),
-                self._prefix + data.iid_field: self.negatives.sample(user, place.shape, self.generator),
-                HISTORY_END: place,
-            }
-        )
+        batch = {
+            data.uid_field: user,
+            data.iid_field + self._suffix: items[place] * inside,
+            data.item_list_length_field: stop - start,
+            data.iid_field: items[place + 1] * (inside & (place >= windows.first[index][:, None])),
+            HISTORY_END: place,
+        }
+        if self.negatives is not None:
+            batch[self._prefix + data.iid_field] = self.negatives.sample(user, place.shape, self.generator)
+        return Interaction(batch)
 
 
 class HistoryEvalDataLoader(FullSortEvalDataLoader):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from recbole_leaprec.model.cd_mixin import PREFERENCE, CalibrationDisentangledMixin
+from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 
 
 class AllPrefixesMixin:
@@ -43,7 +43,9 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
         return self.all_prefixes(inputs)[trained], trained
 
     def item_scores(self, output: Tensor, items: Tensor) -> Tensor:
-        """Relevance r `[T, M]` of `items [T, M]` at the positions that `output [T, H]` predicts."""
+        """Relevance r `[T, M]` of `items [T, M]`, or `[M]` for all, at the positions that `output [T, H]` predicts."""
+        if items.dim() == 1:
+            return output @ self.item_embedding(items).T
         return torch.einsum("th,tmh->tm", output, self.item_embedding(items))
 
     def regularization(self) -> Tensor | float:
@@ -52,7 +54,5 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
 
     def calculate_loss(self, interaction) -> Tensor:
         output, trained = self.encode(interaction)
-        positive, negative = interaction[self.POS_ITEM_ID][trained], interaction[self.NEG_ITEM_ID][trained]
-        p = interaction[PREFERENCE][trained] if self.gamma else None
-        loss = self.ranking_loss(lambda items: self.item_scores(output, items), positive, negative, p)
+        loss = self.ranking_loss(lambda items: self.item_scores(output, items), interaction, trained)
         return loss + self.regularization()

@@ -1,0 +1,45 @@
+"""Negatives that the positions of a batch share, for the softmax loss."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+ALL = "all"
+"""`num_negatives` for the whole catalogue."""
+
+
+class SharedNegatives:
+    """`number` items drawn anew for every batch, or the whole catalogue.
+
+    Even draws are without replacement. Uneven ones are with it, and an item counts as often as it is drawn, each time with
+    the weight u / q: q is the item's share of the draws, u the share that every item has in even ones. On average, then,
+    the sum over the negatives is that of even draws, whatever q.
+    """
+
+    def __init__(self, n_items: int, number: int | str, weights: Tensor | None = None):
+        """`weights [n_items]`: how often each item is drawn, in proportion; None for evenly. Item 0 is never drawn."""
+        self.n_items = n_items
+        self.number = n_items - 1 if number == ALL else min(number, n_items - 1)
+        self._share = None
+        if weights is not None and self.number < n_items - 1:
+            self._share = weights[1:].double() / weights[1:].sum()
+
+    def draw(self, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor | None]:
+        """`(items [M], what to add to their scores [M])`, each item once; None where there is nothing to add."""
+        if self.number == self.n_items - 1:
+            return torch.arange(1, self.n_items, device=device), None
+        if self._share is None:
+            return torch.randperm(self.n_items - 1, device=device)[: self.number] + 1, None
+        drawn = torch.multinomial(self._share, self.number, replacement=True)
+        drawn, times = drawn.unique(return_counts=True)
+        correction = (times / (self._share[drawn] * (self.n_items - 1))).log()
+        return (drawn + 1).to(device), correction.float().to(device)
+
+    def find(self, positive: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
+        """`(position, column)` of every positive `[T]` that is one of the items drawn `[M]`."""
+        column_of = torch.full((self.n_items,), -1, device=positive.device)
+        column_of[items] = torch.arange(len(items), device=positive.device)
+        column = column_of[positive]
+        position = (column >= 0).nonzero()[:, 0]
+        return position, column[position]
