@@ -21,6 +21,7 @@ from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 from recbole_leaprec.model.negatives import ALL
 from recbole_leaprec.reranking import RERANKERS, get_reranker
+from recbole_leaprec.schedule import SCHEDULES
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -79,6 +80,9 @@ PLUGIN_KEYS = {
     "rerank_candidates": Key(
         "rerank the n most relevant items only", "a whole number of at least K, or None for all items",
         lambda x: x is None or _positive_int(x),
+    ),
+    "lr_schedule": Key(
+        "how the learning rate goes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: x in SCHEDULES
     ),
     "mask_history": Key("keep items of the history out of the lists", "True or False", lambda x: isinstance(x, bool)),
     "train_positions": Key(

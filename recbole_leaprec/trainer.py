@@ -15,6 +15,7 @@ from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.evaluator import Reranking, RerankingCollector
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
 from recbole_leaprec.model.cd_mixin import PREFERENCE
+from recbole_leaprec.schedule import SCHEDULES
 
 
 class LeapRecTrainer(CompatTrainer):
@@ -42,6 +43,8 @@ class LeapRecTrainer(CompatTrainer):
         return self._tables[alpha][interaction[HISTORY_END]]
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate * SCHEDULES[self.config["lr_schedule"]](epoch_idx / self.epochs)
         calculate_loss = loss_func or self.model.calculate_loss
         alpha = getattr(self.model, "preference_alpha", None)  # of the preference that the model's loss asks for, if any
 

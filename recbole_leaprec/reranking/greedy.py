@@ -12,6 +12,7 @@ in float64; so the list is the same as that of trying every item in float64, wit
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -29,11 +30,11 @@ _FLOAT32_STEP = 2.0**-24
 _ROUNDINGS = 8
 
 # Stands for -inf in float32: it stays below every objective, and does not become nan where relevance has no weight.
-_CLOSED = -3e38
-_SMALLEST_WEIGHT = 1e-28
+CLOSED = -3e38
+SMALLEST_WEIGHT = 1e-28
 
 # Lists (users times settings) and scores worked on at once: what fits into a processor's cache.
-_COLUMNS = 3072
+COLUMNS = 3072
 _SCORES = 2**22
 
 # Profiles are looked into in groups of like size, up to each of these numbers of items.
@@ -51,46 +52,64 @@ def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weight
     Returns:
         `[S, B, k]` item ids, 0 where a user has no allowed item left.
     """
+
+    def make(some_scores: Tensor, some_p: Tensor, calibrating: Tensor) -> Tensor:
+        return GreedyLists(some_scores, some_p, categories, k, calibrating, beta).make()
+
+    return lists_in_chunks(make, scores, p, k, weights)
+
+
+def lists_in_chunks(
+    make: Callable[[Tensor, Tensor, Tensor], Tensor], scores: Tensor, p: Tensor, k: int, weights: Tensor
+) -> Tensor:
+    """`make(scores, p, weights)` for some users at a time; plain top-k, `make` or no, where relevance alone has weight."""
     weights = weights.to(scores.device)
     calibrated = (weights > 0).any(1)
-    if not calibrated.all():  # relevance alone is plain top-k
+    if not calibrated.all():
         lists = torch.empty(len(weights), len(scores), k, dtype=torch.long, device=scores.device)
         lists[~calibrated] = top_items(scores, k)
         if calibrated.any():
-            lists[calibrated] = greedy(scores, p, categories, k, weights[calibrated], beta)
+            lists[calibrated] = lists_in_chunks(make, scores, p, k, weights[calibrated])
         return lists
-    users = max(1, min(_COLUMNS // len(weights), _SCORES // scores.shape[1]))
+    users = max(1, min(COLUMNS // len(weights), _SCORES // scores.shape[1]))
     chunks = zip(scores.split(users), p.split(users), strict=True)
-    lists = [_Lists(some, some_p, categories, k, weights, beta).make() for some, some_p in chunks]
-    return torch.cat(lists, 1)
+    return torch.cat([make(some_scores, some_p, weights) for some_scores, some_p in chunks], 1)
 
 
 _workspace = Workspace()
+
+Gain = Callable[[Tensor, Tensor], Tensor]
+"""What scores of users are worth, `(scores, users) -> worth`; where a score rises, its worth does not fall."""
 
 
 class _Heads:
     """The best items of each profile for each user.
 
     Attributes:
-        best: `[B, P+1]` the best score of each profile, -inf where a profile has no allowed item.
-        values, items: `[., depth+1]` scores and ids of the best items of (user, profile) pairs, best first, then -inf and 0;
+        best: `[B, P+1]` the worth of each profile's best score, -inf where a profile has no allowed item.
+        values, items: `[., depth+1]` worth and ids of the best items of (user, profile) pairs, best first, then -inf and 0;
             a pair gets a row when it is first asked for.
     """
 
-    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int):
-        self.categories, self.depth = categories, depth
+    def __init__(self, scores: Tensor, categories: ItemCategories, depth: int, gain: Gain | None):
+        self.categories, self.depth, self._gain = categories, depth, gain
         profiles = categories.profile_of_item.expand_as(scores)
         self.best = torch.full((len(scores), len(categories.profiles)), -torch.inf, dtype=scores.dtype, device=scores.device)
         self.best.scatter_reduce_(1, profiles, scores, "amax")
         self.best[:, 0] = -torch.inf  # padding
+        self.best = self._worth(self.best, torch.arange(len(scores), device=scores.device)[:, None])
         # Items of a profile side by side, so that a pair's scores are one run of memory; a run may be read past the end.
         size = scores.numel() + int(categories.profile_size.max())
         self._runs = _workspace.take("runs", (size,), scores.dtype, scores.device)
         torch.index_select(scores, 1, categories.items_by_profile, out=self._runs[: scores.numel()].view_as(scores))
         self._row = torch.full((self.best.numel(),), -1, dtype=torch.long, device=scores.device)
         self._filled = 0
-        self.values = torch.full((len(scores) * depth, depth + 1), -torch.inf, dtype=scores.dtype, device=scores.device)
-        self.items = torch.zeros(self.values.shape, dtype=torch.long, device=scores.device)
+        shape = (len(scores) * depth, depth + 1)
+        self.values = torch.full(shape, -torch.inf, dtype=self.best.dtype, device=scores.device)
+        self.items = torch.zeros(shape, dtype=torch.long, device=scores.device)
+
+    def _worth(self, values: Tensor, user: Tensor) -> Tensor:
+        return values if self._gain is None else self._gain(values, user).masked_fill_(values == -torch.inf, -torch.inf)
 
     def rows(self, user: Tensor, profile: Tensor) -> Tensor:
         """Where in `values` and `items` the pairs stand that `find` was asked for."""
@@ -99,7 +118,8 @@ class _Heads:
     def find(self, user: Tensor, profile: Tensor, position: int) -> None:
         """Give a row to every pair that has none.
 
-        A pair that is first asked for at `position` can give a list no more items than the list has places left.
+        A pair that is first asked for at `position` can give a list no more items than the list has places left, as long as
+        items stay where they are; `position` 1 finds as many as there may ever be.
         """
         pair = user * len(self.categories.profiles) + profile
         missing = (self._row[pair] < 0).nonzero()[:, 0]
@@ -133,26 +153,42 @@ class _Heads:
             self.values = torch.cat([self.values, torch.full_like(self.values, -torch.inf)])
             self.items = torch.cat([self.items, torch.zeros_like(self.items)])
         self._row[user * len(self.categories.profiles) + profile] = row
-        self.values[row, : column.shape[1]] = values
+        self.values[row, : column.shape[1]] = self._worth(values, user[:, None])
         self.items[row, : column.shape[1]] = items
 
 
-class _Lists:
-    """Lists in the making: S settings times B users, side by side in the last dimension, `[..., S*B]`."""
+class GreedyLists:
+    """Lists in the making: S settings times B users, side by side in the last dimension, `[..., S*B]`.
 
-    def __init__(self, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float):
+    Args:
+        gain: what stands for relevance in the objective; None for the scores.
+        items_stay: whether what is on a list stays there.
+    """
+
+    def __init__(
+        self,
+        scores: Tensor,
+        p: Tensor,
+        categories: ItemCategories,
+        k: int,
+        weights: Tensor,
+        beta: float,
+        gain: Gain | None = None,
+        items_stay: bool = True,
+    ):
         settings, users = len(weights), len(p)
-        self.heads, self.categories, self.beta = _Heads(scores, categories, k), categories, beta
+        self.heads, self.categories, self.beta = _Heads(scores, categories, k, gain), categories, beta
+        self.items_stay = items_stay
         self.shape = (k, settings, users)
         self.user = torch.arange(users, device=p.device).repeat(settings)
         self.weights = weights.T.repeat_interleave(users, dim=1)
         self.p = p.double().T.repeat(1, settings)
         self.p_of_pair = self.p.float()[categories.pair_category]
         self.picked = torch.zeros_like(self.p)
-        # The score of the best unpicked item of each profile, in float32.
-        best = self.heads.best.T.float().clamp_min_(_CLOSED)
+        # What the best unpicked item of each profile is worth, in float32.
+        best = self.heads.best.T.float().clamp_min_(CLOSED)
         self.best = best.repeat(1, settings)
-        self.largest = best.where(best > _CLOSED, 0).abs().amax(0).repeat(settings)
+        self.largest = best.where(best > CLOSED, 0).abs().amax(0).repeat(settings)
         self.profiles = torch.zeros(k, settings * users, dtype=torch.long, device=p.device)
         self.items = torch.zeros_like(self.profiles)
         # How far off an objective in float32 may be, as a share of the largest numbers in it.
@@ -163,38 +199,46 @@ class _Lists:
     def make(self) -> Tensor:
         for position in range(1, self.shape[0] + 1):
             self.extend(position)
+        return self.lists()
+
+    def lists(self) -> Tensor:
+        """`[S, B, k]` item ids."""
         return self.items.view(self.shape).permute(1, 2, 0)
+
+    def margin(self) -> Tensor:
+        """`[S*B]`: how far apart two objectives in float32 may be that are equal."""
+        return 2 * self.error * (self.largest + self.worst)
 
     def extend(self, position: int) -> None:
         """Put the item that wins at `position` on every list."""
         weight = self.weights[position - 1]
         objective = self._objective(weight, position)
-        margin = 2 * self.error * (self.largest + self.worst)
-        near = objective.ge_(objective.amax(0) - margin)  # 1 for the profiles that may win, 0 for the rest
+        near = objective.ge_(objective.amax(0) - self.margin())  # 1 for the profiles that may win, 0 for the rest
         count, index = self.count_and_index @ near
         profile = index.long()
         unsure = (count > 1).nonzero()[:, 0]
+        first = position if self.items_stay else 1
         if len(unsure):
             candidate, of = near[:, unsure].nonzero().unbind(1)
             profile[unsure[of]] = candidate  # any of them, for now
-            self.heads.find(torch.cat([self.user, self.user[unsure[of]]]), torch.cat([profile, candidate]), position)
+            self.heads.find(torch.cat([self.user, self.user[unsure[of]]]), torch.cat([profile, candidate]), first)
             profile[unsure] = self._decide(candidate, unsure, of, weight, position)
         else:
-            self.heads.find(self.user, profile, position)
+            self.heads.find(self.user, profile, first)
 
         columns = torch.arange(len(profile), device=profile.device)
         row, taken = self.heads.rows(self.user, profile), self._taken(profile, columns, position)
         self.items[position - 1] = self.heads.items[row, taken]
         self.profiles[position - 1] = profile
         self.picked += self.categories.profiles.index_select(0, profile).T
-        following = self.heads.values[row, taken + 1].float().clamp_min_(_CLOSED)
+        following = self.heads.values[row, taken + 1].float().clamp_min_(CLOSED)
         self.best.scatter_(0, profile[None], following[None])
-        self.largest = torch.maximum(self.largest, following.where(following > _CLOSED, 0).abs())
+        self.largest = torch.maximum(self.largest, following.where(following > CLOSED, 0).abs())
 
     def _objective(self, weight: Tensor, position: int) -> Tensor:
         """`[P+1, S*B]` in float32: what the best unpicked item of each profile is worth."""
         weight = weight.float()
-        relevance_weight = (1 - weight).clamp_min_(_SMALLEST_WEIGHT)
+        relevance_weight = (1 - weight).clamp_min_(SMALLEST_WEIGHT)
         if position == 1:  # all lists are empty: a profile saves the same under every setting
             _, settings, users = self.shape
             saved = self.categories.saved_by_profile(self.p[:, :users].float(), self.picked[:, :users].float(), 1, self.beta)
@@ -224,15 +268,25 @@ class _Lists:
         w = weight[column]
         objective = torch.where(w == 1, 0, (1 - w) * relevance) + w * saved
         objective.masked_fill_(relevance == -torch.inf, -torch.inf)
-
-        def best(value: Tensor) -> Tensor:
-            empty = torch.full((len(columns),), -torch.inf, dtype=torch.float64, device=value.device)
-            return empty.scatter_reduce(0, of, value, "amax")[of]
-
-        kept = objective >= best(objective) - TIE
-        relevance = relevance.where(kept, -torch.inf)
-        kept &= relevance == best(relevance)
-        kept &= -item == best((-item.double()).where(kept, -torch.inf))
         winner = torch.zeros(len(columns), dtype=torch.long, device=profile.device)
+        kept = best_by_rule(of, len(columns), objective, relevance, -item)
         winner[of[kept]] = profile[kept]
         return winner
+
+
+def best_by_rule(of: Tensor, count: int, objective: Tensor, *rules: Tensor) -> Tensor:
+    """Which of some candidates wins: the largest objective, those within `TIE` by the first rule, then by the next.
+
+    Args:
+        of: which of `count` decisions a candidate belongs to; the other arguments have a figure for each candidate, too.
+    """
+
+    def largest(value: Tensor) -> Tensor:
+        empty = torch.full((count,), -torch.inf, dtype=torch.float64, device=value.device)
+        return empty.scatter_reduce(0, of, value, "amax")[of]
+
+    kept = objective >= largest(objective) - TIE
+    for rule in rules:
+        value = rule.double().where(kept, -torch.inf)
+        kept &= value == largest(value)
+    return kept

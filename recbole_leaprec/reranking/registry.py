@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Literal
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.reranking import mcf, mip
 from recbole_leaprec.reranking.greedy import greedy
+from recbole_leaprec.reranking.setwise import probability, raw_score, setwise
 from recbole_leaprec.reranking.solvers import solve_all
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.suggest import unknown_name
@@ -82,5 +84,7 @@ register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / posit
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
+register("setwise", "sequential", partial(setwise, gain=probability), greedy=False)
+register("setwise_raw", "sequential", partial(setwise, gain=raw_score), greedy=False)
 register_solver("mip", "static", mip)
 register_solver("mcf", "static", mcf)

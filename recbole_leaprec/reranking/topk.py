@@ -20,6 +20,15 @@ def best_of_rows(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return columns[:, :k], top[:, :k]
 
 
+def by_relevance(lists: Tensor, scores: Tensor) -> Tensor:
+    """Each list `[..., B, k]` by falling score `[B, I]`, equal scores by rising id, 0 at the end."""
+    lists = lists.masked_fill(lists == 0, scores.shape[1]).sort(-1).values
+    missing = lists == scores.shape[1]
+    lists = lists.masked_fill(missing, 0)
+    values = scores.expand(*lists.shape[:-2], -1, -1).gather(-1, lists).masked_fill(missing, -torch.inf)
+    return lists.gather(-1, values.sort(dim=-1, descending=True, stable=True).indices)
+
+
 def top_items(scores: Tensor, k: int) -> Tensor:
     """`[B, k]` item ids by falling score, equal scores by rising id; 0 where a user has no allowed item left.
 
