@@ -16,7 +16,16 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories, divergence_saved
-from recbole_leaprec.reranking.greedy import CLOSED, COLUMNS, SMALLEST_WEIGHT, TIE, Gain, GreedyLists, best_by_rule, lists_in_chunks
+from recbole_leaprec.reranking.greedy import (
+    CLOSED,
+    COLUMNS,
+    SMALLEST_WEIGHT,
+    TIE,
+    Gain,
+    GreedyLists,
+    best_by_rule,
+    lists_in_chunks,
+)
 from recbole_leaprec.reranking.topk import by_relevance
 
 
