@@ -20,7 +20,7 @@ from recbole_leaprec.loss import LOSS_TYPES, SOFTMAX
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 from recbole_leaprec.model.negatives import ALL
-from recbole_leaprec.reranking import RERANKERS, get_reranker
+from recbole_leaprec.reranking import ORDERS, RERANKERS, get_reranker
 from recbole_leaprec.schedule import SCHEDULES
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
@@ -81,10 +81,19 @@ PLUGIN_KEYS = {
         "rerank the n most relevant items only", "a whole number of at least K, or None for all items",
         lambda x: x is None or _positive_int(x),
     ),
+    "rerank_order": Key("order of a reranked list", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
+    "rerank_temperature": Key("what scores are divided by before reranking", "a number above 0", _number(lambda x: x > 0)),
     "lr_schedule": Key(
         "how the learning rate goes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: x in SCHEDULES
     ),
-    "mask_history": Key("keep items of the history out of the lists", "True or False", lambda x: isinstance(x, bool)),
+    "mask_history": Key(
+        "keep items of the history out of the lists", "True, False, or training for its training items alone",
+        lambda x: isinstance(x, bool) or x == "training",
+    ),
+    "preference_history": Key(
+        "what the preference in evaluation is made of", "all, or training for training items alone",
+        lambda x: x in ("all", "training"),
+    ),
     "train_positions": Key(
         "all positions of a sequence in one pass, or RecBole's one row a prefix", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),

@@ -23,7 +23,7 @@ from recbole_leaprec.trainer import LeapRecTrainer, plain
 _logger = logging.getLogger(__name__)
 
 EVALUATION_KEYS = frozenset(
-    ("reranker", "rerank_lambda", "rerank_candidates", "mask_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
+    ("reranker", "rerank_lambda", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history", "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
      "data_path", "output_dir", "gpu_id", "use_gpu", "show_progress", "state")
 )  # fmt: skip
 """What `evaluate` may change of a trained run; everything else belongs to the model."""
@@ -172,8 +172,7 @@ class _Run:
     def measure(self, trainer: LeapRecTrainer, rerankings: list[Reranking] | None = None) -> dict[str, Any]:
         """Test figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
-        lam = 0.0 if config["reranker"] == "none" else config["rerank_lambda"]
-        asked = rerankings or [Reranking(config["reranker"], lam, config["rerank_candidates"])]
+        asked = rerankings or [Reranking.from_config(config)]
         plain_ranking, *reranked = trainer.evaluate_rerankings(
             self.test_data, [Reranking(), *asked], show_progress=config["show_progress"]
         )

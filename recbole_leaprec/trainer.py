@@ -36,11 +36,11 @@ class LeapRecTrainer(CompatTrainer):
         self._fingerprint = fingerprint(dataset)
         self._tables: dict[float, torch.Tensor] = {}
 
-    def preference(self, interaction, alpha: float) -> torch.Tensor:
-        """p_{t-1} before each target of a batch: `[B, C]`, or `[B, L, C]` where every position has a target."""
+    def preference(self, history_end: torch.Tensor, alpha: float) -> torch.Tensor:
+        """`[..., C]`: the preference after each of these flat positions."""
         if alpha not in self._tables:
             self._tables[alpha] = self.dataset.preference_table(alpha).to(self.device)
-        return self._tables[alpha][interaction[HISTORY_END]]
+        return self._tables[alpha][history_end]
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
         for group in self.optimizer.param_groups:
@@ -50,7 +50,7 @@ class LeapRecTrainer(CompatTrainer):
 
         def loss_with_preference(interaction):
             if alpha is not None:
-                interaction[PREFERENCE] = self.preference(interaction, alpha)
+                interaction[PREFERENCE] = self.preference(interaction[HISTORY_END], alpha)  # before each target
             return calculate_loss(interaction)
 
         # None: not where there is no terminal to wipe the bar from again.
@@ -62,9 +62,12 @@ class LeapRecTrainer(CompatTrainer):
 
     def _full_sort_batch_eval(self, batched_data):
         interaction, scores, positive_u, positive_i = super()._full_sort_batch_eval(batched_data)
+        end = interaction[HISTORY_END]
+        if self.config["preference_history"] == "training":
+            end = self.dataset.sequences.last_in_training(end.cpu()).to(end.device)
         for field, alpha in ((SEQUENTIAL_PREFERENCE, self.config["alpha"]), (STATIC_PREFERENCE, 1.0)):
             if self.eval_collector.needs(field):
-                interaction[field] = self.preference(interaction, alpha)
+                interaction[field] = self.preference(end, alpha)
         return interaction, scores, positive_u, positive_i
 
     def evaluate_rerankings(

@@ -97,4 +97,4 @@ def test_tensorboard_files_are_in_the_runs_folder(prepare, tmp_path, monkeypatch
     trainer.tensorboard.close()
     assert list((tmp_path / "run" / "tensorboard").iterdir())
     assert not (tmp_path / "log_tensorboard").exists()
-    assert torch.is_tensor(trainer.preference({"history_end": torch.tensor([0])}, 0.9))
+    assert torch.is_tensor(trainer.preference(torch.tensor([0]), 0.9))

@@ -7,6 +7,7 @@ from recbole.utils import init_seed
 
 from recbole_leaprec import rerank, sequential_preference
 from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests import reference
 
@@ -149,3 +150,26 @@ def test_users_with_too_few_items_are_counted_once_an_evaluation(make_trainer, c
     short = sum(len(set(items)) > 10 for items in histories(trainer.dataset, held_out=1).values())
     messages = [r.getMessage() for r in caplog.records if "fewer than 30 items" in r.getMessage()]
     assert messages == [f"{short} of 30 users have fewer than 30 items to recommend; their lists end in 0"]
+
+
+def test_the_preference_can_be_that_of_training_items_alone(make_trainer):
+    trainer, _, valid, test = make_trainer(preference_history="training", alpha=0.5, metrics=["Hit", "SKL"])
+    distributions = trainer.dataset.categories.distribution.tolist()
+    trained = histories(trainer.dataset, held_out=2)
+    for loader in (valid, test):
+        for batch in loader:
+            interaction = trainer._full_sort_batch_eval(batch)[0]
+            for user, p in zip(interaction["user_id"].tolist(), interaction[SEQUENTIAL_PREFERENCE].tolist(), strict=True):
+                assert p == pytest.approx(reference.preference([distributions[i] for i in trained[user]], 0.5), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"), [("constant", [0.01] * 4), ("cosine", [0.01, 0.00853553, 0.005, 0.00146447])]
+)
+def test_the_learning_rate_follows_its_schedule(make_trainer, schedule, expected):
+    trainer, train, _, _ = make_trainer(lr_schedule=schedule, learning_rate=0.01, epochs=4)
+    rates = []
+    for epoch in range(4):
+        trainer._train_epoch(train, epoch)
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx(expected, rel=1e-5)

@@ -91,6 +91,9 @@ class HistoryEvalDataLoader(FullSortEvalDataLoader):
 
     def collate_fn(self, index):
         interaction, history, positive_u, positive_i = super().collate_fn(index)
-        if self.config["mask_history"]:
-            history = self._dataset.sequences.history(interaction[HISTORY_END] + 1)
+        if masked := self.config["mask_history"]:
+            end = interaction[HISTORY_END]
+            if masked == "training":
+                end = self._dataset.sequences.last_in_training(end)
+            history = self._dataset.sequences.history(end + 1)
         return interaction, history, positive_u, positive_i

@@ -25,6 +25,10 @@ class Sequences:
         """The user whose item stands at each flat position."""
         return torch.searchsorted(self.offsets, position, right=True) - 1
 
+    def last_in_training(self, position: Tensor) -> Tensor:
+        """The same flat position, or the user's last training item where that comes before; the two after it are held out."""
+        return torch.minimum(position, self.offsets[self.user_of(position) + 1] - 3)
+
     def before(self, target: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """The last `length` items before each flat position: `[B, length]`, zeros at the end, and how many `[B]`."""
         start = torch.maximum(self.offsets[self.user_of(target)], target - length)

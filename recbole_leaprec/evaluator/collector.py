@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from recbole.evaluator.collector import DataStruct
@@ -27,6 +27,21 @@ class Reranking:
     method: str = "none"
     lam: float = 0.0
     candidates: int | None = None
+    order: str = "greedy"
+    temperature: float = 1.0
+
+    @classmethod
+    def from_config(cls, config, lam: float | None = None) -> Reranking:
+        """The configured one; `lam` in the place of `rerank_lambda` where given."""
+        if config["reranker"] == "none":
+            lam = 0.0
+        return cls(
+            config["reranker"],
+            config["rerank_lambda"] if lam is None else lam,
+            config["rerank_candidates"],
+            config["rerank_order"],
+            config["rerank_temperature"],
+        )
 
 
 @dataclass
@@ -64,9 +79,9 @@ class RerankingCollector(CompatCollector):
         """From the next evaluation on, rerank in these ways."""
         self.rerankings = rerankings
         self._running = [Collected(reranking, DataStruct()) for reranking in rerankings]
-        self._sweeps: dict[tuple, list[Collected]] = {}
+        self._sweeps: dict[Reranking, list[Collected]] = {}
         for run in self._running:
-            self._sweeps.setdefault((run.reranking.method, run.reranking.candidates), []).append(run)
+            self._sweeps.setdefault(replace(run.reranking, lam=0.0), []).append(run)
 
     def needs(self, name: str) -> bool:
         """Whether a metric or a reranking needs this preference."""
@@ -111,6 +126,8 @@ class RerankingCollector(CompatCollector):
             [run.reranking.lam for run in runs],
             self.config["beta"],
             one.candidates,
+            one.order,
+            one.temperature,
         )
 
     def get_data_struct(self):

@@ -76,7 +76,7 @@ class Recommender:
         target = sequential_preference(histories, self._categories, 1.0) if self._reranker.target == "static" else p
         lists = rerank(
             scores, target, self._categories, self.k, config["reranker"], config["rerank_lambda"], config["beta"],
-            config["rerank_candidates"],
+            config["rerank_candidates"], config["rerank_order"], config["rerank_temperature"],
         )  # fmt: skip
         return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self._categories, config["beta"]).cpu()
 

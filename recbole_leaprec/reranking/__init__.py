@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 
 import torch
@@ -10,13 +11,17 @@ from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.reranking.registry import RERANKERS, Reranker, get_reranker, register, register_greedy
-from recbole_leaprec.reranking.topk import top_items
+from recbole_leaprec.reranking.topk import by_relevance, top_items
+from recbole_leaprec.suggest import unknown_name
 
 __all__ = [
-    "RERANKERS", "SHORT_LISTS", "Reranker", "get_reranker", "register", "register_greedy", "rerank", "rerank_sweep",
+    "ORDERS", "RERANKERS", "SHORT_LISTS", "Reranker", "get_reranker", "register", "register_greedy", "rerank", "rerank_sweep",
 ]  # fmt: skip
 
 _logger = logging.getLogger(__name__)
+
+ORDERS = ("greedy", "relevance")
+"""As a method picks its items, or by falling score."""
 
 SHORT_LISTS = "%d of %d users have fewer than %d items to recommend; their lists end in 0"
 
@@ -30,6 +35,8 @@ def rerank(
     lam: float = 0.3,
     beta: float = 0.01,
     candidates: int | None = None,
+    order: str = "greedy",
+    temperature: float = 1.0,
 ) -> Tensor:
     """Lists of k items that trade relevance against calibration to p.
 
@@ -43,13 +50,16 @@ def rerank(
         beta: smoothing of Eq. 4, in (0, 1).
         candidates: rerank the n most relevant items only; None for the method's own number: 1,000 for `mip`, 100 for
             `mcf`, the whole catalogue for the others.
+        order: `greedy`, as the method picks them, or `relevance`, the same items by falling score. `setwise`, `mip` and `mcf`
+            choose sets, and show them by relevance always.
+        temperature: scores are divided by it first; above 0.
 
     Returns:
         LongTensor `[B, k]` on the device of `scores`. Users with fewer than k allowed items get 0 at the end of their
         list, and one warning counts them.
 
     Raises:
-        ValueError: unknown method; lam, beta, k or candidates out of range; shapes that do not fit each other; nan or
+        ValueError: unknown method or order; lam, beta, k, candidates or temperature out of range; shapes that do not fit each other; nan or
             +inf in the scores; a preference that does not sum to one.
 
     Example:
@@ -60,7 +70,7 @@ def rerank(
         >>> rerank(scores, p, categories, k=2, lam=0.5)
         tensor([[1, 3]])
     """
-    lists = rerank_sweep(scores, p, categories, k, method, [lam], beta, candidates)[0]
+    lists = rerank_sweep(scores, p, categories, k, method, [lam], beta, candidates, order, temperature)[0]
     short = int((lists[:, -1] == 0).sum())
     if short:
         _logger.warning(SHORT_LISTS, short, len(lists), k)
@@ -76,20 +86,30 @@ def rerank_sweep(
     lambdas: Sequence[float] = (0.3,),
     beta: float = 0.01,
     candidates: int | None = None,
+    order: str = "greedy",
+    temperature: float = 1.0,
 ) -> Tensor:
     """`rerank` for many lambdas at once, `[len(lambdas), B, k]`: what does not depend on lambda is done once.
 
-    The lists for a shorter k are the heads of these, for all greedy methods. No warning counts short lists here.
+    The lists for a shorter k are the heads of these, for all greedy methods in their own order. No warning counts short
+    lists here.
     """
     reranker = get_reranker(method)
     if p is None and reranker.target is not None:
         raise ValueError(f"{method} calibrates to p, and p is None")
     _check(scores, p, categories, k, lambdas, beta, candidates)
+    if order not in ORDERS:
+        raise ValueError(unknown_name("order", order, ORDERS))
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"temperature must be above 0, got {temperature}")
+    if temperature != 1:
+        scores = scores / temperature
     candidates = candidates or max(k, reranker.candidates or categories.n_items)
     if candidates < categories.n_items - 1:
         kept = top_items(scores, candidates)
         scores = torch.full_like(scores, -torch.inf).scatter(1, kept, scores.gather(1, kept))
-    return reranker.run(scores, p, categories.to(scores.device), k, lambdas, beta)
+    lists = reranker.run(scores, p, categories.to(scores.device), k, lambdas, beta)
+    return by_relevance(lists, scores) if order == "relevance" else lists
 
 
 def _check(scores, p, categories, k, lambdas, beta, candidates) -> None:

@@ -68,7 +68,7 @@ def _sweep(objective: Objective, trainer, valid_data, config) -> list[Point]:
 
     if not objective.lambdas:
         return []
-    rerankings = [Reranking(config["reranker"], lam, config["rerank_candidates"]) for lam in objective.lambdas]
+    rerankings = [Reranking.from_config(config, lam) for lam in objective.lambdas]
     results = trainer.evaluate_rerankings(valid_data, rerankings)
     return [Point(lam, result["metrics"]) for lam, result in zip(objective.lambdas, results, strict=True)]
 

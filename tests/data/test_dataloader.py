@@ -71,6 +71,16 @@ def test_nothing_is_masked_without_mask_history(prepare):
     assert all(history is None for _, history, _, _ in test)
 
 
+def test_training_items_alone_can_be_masked(prepare):
+    _, dataset, (_, valid, test) = prepare(mask_history="training")
+    offsets, items = dataset.sequences.offsets, dataset.sequences.items
+    for loader in (valid, test):
+        for interaction, (rows, masked), _, _ in loader:
+            for row, user in enumerate(interaction["user_id"].tolist()):
+                begin, end = int(offsets[user]), int(offsets[user + 1])
+                assert masked[rows == row].tolist() == items[begin : end - 2].tolist()
+
+
 def test_a_user_with_every_item_has_no_negative(tmp_path, make_config):
     from recbole_leaprec.data import create_dataset, data_preparation
 
