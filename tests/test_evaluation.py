@@ -155,6 +155,7 @@ def test_users_with_too_few_items_are_counted_once_an_evaluation(make_trainer, c
 def test_the_preference_can_be_that_of_training_items_alone(make_trainer):
     trainer, _, valid, test = make_trainer(preference_history="training", alpha=0.5, metrics=["NDCG", "SKL"])
     distributions = trainer.dataset.categories.distribution.tolist()
+    trainer.tot_item_num = trainer.dataset.item_num  # as `evaluate` does
     trained = histories(trainer.dataset, held_out=2)
     for loader in (valid, test):
         for batch in loader:
