@@ -69,7 +69,10 @@ def run_leaprec(
 
 
 def evaluate(
-    checkpoint: str | Path, config_dict: dict[str, Any] | None = None, rerankings: list[Reranking] | None = None
+    checkpoint: str | Path,
+    config_dict: dict[str, Any] | None = None,
+    rerankings: list[Reranking] | None = None,
+    split: str = "test",
 ) -> dict[str, Any]:
     """Rerank and measure the test lists of a trained model again: other rerankers, lambdas, list lengths, metrics.
 
@@ -77,6 +80,7 @@ def evaluate(
         checkpoint: the model.pth of a run.
         config_dict: keys to change; only those in `EVALUATION_KEYS`.
         rerankings: several methods and lambdas, all measured on one pass of scoring; None for the configured one.
+        split: `test`, or `valid` to choose something by.
 
     Returns:
         As `run_leaprec`, without what belongs to training.
@@ -91,7 +95,7 @@ def evaluate(
         check_fits(content, run.dataset, checkpoint)
         trainer = run.open(log, "evaluate.log")
         trainer.load(checkpoint)
-        result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings)}
+        result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings, split)}
         write_json(run.folder / "result.json", result)
         return result
 
@@ -169,26 +173,30 @@ class _Run:
         )  # fmt: skip
         return LeapRecTrainer(self.config, self.model, self.dataset)
 
-    def measure(self, trainer: LeapRecTrainer, rerankings: list[Reranking] | None = None) -> dict[str, Any]:
-        """Test figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
+    def measure(
+        self, trainer: LeapRecTrainer, rerankings: list[Reranking] | None = None, split: str = "test"
+    ) -> dict[str, Any]:
+        """Figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
         asked = rerankings or [Reranking.from_config(config)]
         plain_ranking, *reranked = trainer.evaluate_rerankings(
-            self.test_data, [Reranking(), *asked], show_progress=config["show_progress"]
+            {"valid": self.valid_data, "test": self.test_data}[split], [Reranking(), *asked], show_progress=config["show_progress"]
         )
-        self.timing["test"] = time.perf_counter() - started
+        self.timing[split] = time.perf_counter() - started
         return {
             "folder": str(self.folder),
             "model": config["model"],
             "dataset": config["dataset"],
             "seed": config["seed"],
-            "backbone": {"test": plain_ranking["metrics"]},
+            "backbone": {split: plain_ranking["metrics"]},
             "rerank": [
                 {
                     "reranker": reranking.method,
                     "lambda": reranking.lam,
                     "candidates": reranking.candidates,
-                    "test": result["metrics"],
+                    "order": reranking.order,
+                    "temperature": reranking.temperature,
+                    split: result["metrics"],
                     "seconds": result["seconds"],
                 }
                 for reranking, result in zip(asked, reranked, strict=True)

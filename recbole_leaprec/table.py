@@ -20,6 +20,8 @@ def result_table(result: dict[str, Any]) -> str:
     rows = [["backbone", result["backbone"]["test"], ""]]
     for entry in result["rerank"]:
         name = entry["reranker"] if entry["reranker"] == "none" else f"{entry['reranker']} lambda={entry['lambda']:g}"
+        if entry.get("order") == "relevance":
+            name += " by relevance"
         rows.append([name, entry["test"], f"{entry['seconds']:.1f}"])
     metrics = list(rows[0][1])
     width = max(len(name) for name, _, _ in rows)
