@@ -180,7 +180,9 @@ class _Run:
         config, started = self.config, time.perf_counter()
         asked = rerankings or [Reranking.from_config(config)]
         plain_ranking, *reranked = trainer.evaluate_rerankings(
-            {"valid": self.valid_data, "test": self.test_data}[split], [Reranking(), *asked], show_progress=config["show_progress"]
+            {"valid": self.valid_data, "test": self.test_data}[split],
+            [Reranking(), *asked],
+            show_progress=config["show_progress"],
         )
         self.timing[split] = time.perf_counter() - started
         return {

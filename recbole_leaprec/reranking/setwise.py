@@ -11,6 +11,7 @@ are compared in float32, and in float64 where that cannot tell them apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -90,67 +91,75 @@ class Sets(GreedyLists):
 
     def _swap(self, columns: Tensor) -> Tensor:
         """Make the best swap in each of these lists, if one helps; returns the lists where one did."""
-        # Every profile that a list has, once: `place[n]` of the list in `columns[of[n]]`.
-        place, of = self._first_of_profile(self.profiles[:, columns]).nonzero().unbind(1)
-        column = columns[of]
-        leaving = self.profiles[place, column]
-        gain = self._gains(column, leaving)
+        leaving = self._leaving(columns)
+        gain = self._gains(leaving)
         largest, margin = gain.amax(0), 2 * self.margin()[columns]
-        best = torch.full_like(margin, -torch.inf).scatter_reduce(0, of, largest, "amax")
-        enough = (best - margin).where(best > -margin, torch.inf)[of]  # what a swap must gain to come into question
+        best = torch.full_like(margin, -torch.inf).scatter_reduce(0, leaving.of, largest, "amax")
+        enough = (best - margin).where(best > -margin, torch.inf)[leaving.of]  # what a swap must gain to come into question
         some = (largest >= enough).nonzero()[:, 0]
         entering, number = (gain.index_select(1, some) >= enough[some]).nonzero().unbind(1)
-        number = some[number]
-        return self._decide_swap(columns, of[number], leaving[number], entering)
+        return self._decide_swap(len(columns), leaving.take(some[number]), entering)
 
-    @staticmethod
-    def _first_of_profile(profiles: Tensor) -> Tensor:
-        """`[k, N]`: whether no place before has the same profile."""
+    def _leaving(self, columns: Tensor) -> _Leaving:
+        """The worst item of every profile that each list has."""
+        profiles = self.profiles[:, columns]
         same = profiles[:, None] == profiles[None]
-        return ~(same & same.new_ones(same.shape[:2]).tril(-1)[..., None]).any(1)
+        before = same & same.new_ones(same.shape[:2]).tril(-1)[..., None]
+        place, of = (~before.any(1)).nonzero().unbind(1)  # a profile's first place stands for it
+        column, profile = columns[of], profiles[place, of]
+        row, last = self.heads.rows(self.user[column], profile), same.sum(1)[place, of] - 1
+        return _Leaving(of, column, profile, self.heads.values[row, last], self.heads.items[row, last])
 
-    def _gains(self, column: Tensor, leaving: Tensor) -> Tensor:
-        """`[P+1, n]` in float32: by how much the objective rises when the best unpicked item of each profile replaces `leaving`."""
-        weight = self.weight[column].float()
+    def _gains(self, leaving: _Leaving) -> Tensor:
+        """`[P+1, n]` in float32: by how much the objective rises when the best unpicked item of each profile takes the place."""
+        column, weight = leaving.column, self.weight[leaving.column].float()
         relevance_weight = (1 - weight).clamp_min_(SMALLEST_WEIGHT)
-        rest = (self.picked.index_select(1, column) - self.categories.profiles[leaving].T).float()
+        rest = (self.picked.index_select(1, column) - self.categories.profiles[leaving.profile].T).float()
         p_of_pair = self.p_of_pair.index_select(1, column)
         of_pair = self.categories.saved_by_pair(p_of_pair, rest, self.shape[0], self.beta)
         saved = self.categories.sum_by_profile(of_pair.mul_(weight))
-        worth, _ = self._worst_picked(column, leaving)
-        stays = saved.gather(0, leaving[None])[0] + relevance_weight * worth.float()
+        stays = saved.gather(0, leaving.profile[None])[0] + relevance_weight * leaving.worth.float()
         return saved.addcmul_(self.best.index_select(1, column), relevance_weight).sub_(stays)
 
-    def _worst_picked(self, column: Tensor, profile: Tensor) -> tuple[Tensor, Tensor]:
-        """`(worth, item)` of what would leave."""
-        row = self.heads.rows(self.user[column], profile)
-        last = self._taken(profile, column, self.shape[0] + 1) - 1
-        return self.heads.values[row, last], self.heads.items[row, last]
-
-    def _decide_swap(self, columns: Tensor, of: Tensor, leaving: Tensor, entering: Tensor) -> Tensor:
-        """Decide in float64 between swaps, and make those that help; a swap is of the list in `columns[of[n]]`."""
-        k, column = self.shape[0], columns[of]
+    def _decide_swap(self, lists: int, leaving: _Leaving, entering: Tensor) -> Tensor:
+        """Decide in float64 between swaps `leaving[n]` for `entering[n]` of so many lists, and make those that help."""
+        column = leaving.column
         user, weight = self.user[column], self.weight[column]
         self.heads.find(user, entering, position=1)
-        row, taken = self.heads.rows(user, entering), self._taken(entering, column, k + 1)
+        row, taken = self.heads.rows(user, entering), self._taken(entering, column, self.shape[0] + 1)
         worth, item = self.heads.values[row, taken], self.heads.items[row, taken]
-        worth_left, item_left = self._worst_picked(column, leaving)
-        rest = self.picked.T[column] - self.categories.profiles[leaving]
-        saved = self._saved(entering, column, rest) - self._saved(leaving, column, rest)
-        gain = torch.where(weight == 1, 0, (1 - weight) * (worth - worth_left)) + weight * saved
+        rest = self.picked.T[column] - self.categories.profiles[leaving.profile]
+        saved = self._saved(entering, column, rest) - self._saved(leaving.profile, column, rest)
+        gain = torch.where(weight == 1, 0, (1 - weight) * (worth - leaving.worth)) + weight * saved
         gain.masked_fill_(item == 0, -torch.inf)
-        kept = best_by_rule(of, len(columns), gain, worth, -item, -worth_left, item_left)
-        kept &= gain > TIE
-        column, leaving, entering, item, item_left = (x[kept] for x in (column, leaving, entering, item, item_left))
-        place = (self.items[:, column] == item_left).int().argmax(0)
+        made = best_by_rule(leaving.of, lists, gain, worth, -item, -leaving.worth, leaving.item) & (gain > TIE)
+        self._make_swaps(leaving.take(made), entering[made], item[made], self.heads.values[row[made], taken[made] + 1])
+        return column[made]
+
+    def _make_swaps(self, leaving: _Leaving, entering: Tensor, item: Tensor, following: Tensor) -> None:
+        column = leaving.column
+        place = (self.items[:, column] == leaving.item).int().argmax(0)
         self.items[place, column], self.profiles[place, column] = item, entering
-        self.picked[:, column] += (self.categories.profiles[entering] - self.categories.profiles[leaving]).T
-        self.best[leaving, column] = worth_left[kept].float()
-        self.best[entering, column] = self.heads.values[row[kept], taken[kept] + 1].float().clamp_min_(CLOSED)
-        return column
+        self.picked[:, column] += (self.categories.profiles[entering] - self.categories.profiles[leaving.profile]).T
+        self.best[leaving.profile, column] = leaving.worth.float()
+        self.best[entering, column] = following.float().clamp_min_(CLOSED)
 
     def _saved(self, profile: Tensor, column: Tensor, rest: Tensor) -> Tensor:
         """How much an item of the profile saves of S_KL beside the `rest [n, C]` of its list, in float64."""
         members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
         p, before = self.p.T[column].gather(1, members), rest.gather(1, members).clamp_min_(0)
         return divergence_saved(p, before, shares, self.beta, self.shape[0]).sum(1)
+
+
+@dataclass(frozen=True)
+class _Leaving:
+    """Items that may leave, `[n]` each: of which list, its number among those looked at and its column, and what it loses."""
+
+    of: Tensor
+    column: Tensor
+    profile: Tensor
+    worth: Tensor
+    item: Tensor
+
+    def take(self, index: Tensor) -> _Leaving:
+        return _Leaving(*(getattr(self, field.name)[index] for field in fields(self)))
