@@ -46,7 +46,9 @@ def test_closed_form_kl_is_the_kl(catalogue, beta, data):
     items = torch.arange(1, len(lists))
     several = categories.kl(torch.tensor([p], dtype=torch.float64), items[None], beta)[0]
     one_each = categories.kl(torch.tensor([p] * len(items), dtype=torch.float64), items, beta)
+    shared = categories.kl_of_shared(torch.tensor([p] * 2, dtype=torch.float64), items, beta)
     assert several.tolist() == pytest.approx(expected, abs=1e-12)
+    assert shared.tolist() == [pytest.approx(expected, abs=1e-12)] * 2
     assert one_each.tolist() == pytest.approx(expected, abs=1e-12)
 
 
