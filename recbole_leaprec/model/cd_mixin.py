@@ -10,6 +10,7 @@ from recbole.utils import InputType
 from torch import Tensor
 
 from recbole_leaprec.loss import SOFTMAX, bpr_loss, cd_bpr_loss, softmax_loss
+from recbole_leaprec.model.fast import speed_up
 from recbole_leaprec.model.negatives import SharedNegatives
 
 PREFERENCE = "preference"
@@ -40,6 +41,7 @@ class CalibrationDisentangledMixin:
         # Models that can hand over the scores of all items do; some of RecBole's can do nothing else.
         in_pairs = getattr(super(), "input_type", None) == InputType.PAIRWISE
         super().__init__(ConfigWith(config, loss_type="BPR" if in_pairs else "CE"), dataset)
+        speed_up(self)
         self.gamma, self.bpr_weight, self.beta = config["gamma"], config["bpr_weight"], config["beta"]
         self.preference_alpha = config["alpha"] if self.gamma else None
         self.categories = dataset.categories.to(config["device"])

@@ -12,6 +12,7 @@ from recbole_leaprec.calibration import kl_divergence
 from recbole_leaprec.loss import bpr_loss
 from recbole_leaprec.model.all_positions import AllPrefixesMixin
 from recbole_leaprec.model.cd_mixin import PREFERENCE, ConfigWith
+from recbole_leaprec.model.fast import speed_up
 
 
 class _Encoder(AllPrefixesMixin, SASRec):
@@ -46,6 +47,7 @@ class DACSR(SequentialRecommender):
         self.item_embedding = self.calibration.item_embedding = self.accuracy.item_embedding
         hidden_size = config["hidden_size"]
         self.gate = nn.Linear(2 * hidden_size, hidden_size)
+        speed_up(self)
         self.register_buffer("distribution", dataset.categories.distribution.float(), persistent=False)
 
     def aggregate(self, accuracy: Tensor, calibration: Tensor) -> Tensor:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from recbole.model.sequential_recommender import SASRec
+from torch import Tensor
 
 from recbole_leaprec.model.all_positions import AllPositionsMixin
 
 
 class SASRecCD(AllPositionsMixin, SASRec):
     """RecBole's SASRec trained on `L_BPR + gamma L_CD-BPR`, every position of a sequence in one pass."""
+
+    def get_attention_mask(self, item_seq: Tensor, bidirectional: bool = False) -> None:
+        """What comes after is hidden, and padding comes after everything else: that is all there is to hide."""
