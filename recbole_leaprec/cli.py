@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from recbole_leaprec.suggest import did_you_mean, unknown_name
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,15 +32,14 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         return _fail(error)
     try:
-        COMMANDS[name](arguments)
+        return COMMANDS[name](arguments) or 0
     except (ValueError, OSError) as error:
         if debug:
             raise
         return _fail(error)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
-    return 0
+        return INTERRUPTED
 
 
 def _fail(error: Exception) -> int:
@@ -105,36 +108,64 @@ def evaluate(arguments: dict[str, Any]) -> None:
     _show(run_evaluate(checkpoint, arguments))
 
 
-def tune(arguments: dict[str, Any]) -> None:
+def tune(arguments: dict[str, Any]) -> int | None:
     """Search for hyperparameters with Ray Tune, on validation, and evaluate the winner on test, once."""
+    from recbole_leaprec.config import known_keys
     from recbole_leaprec.tune import tune as run_tune
+    from recbole_leaprec.tune.objective import OUT_OF_BOUND
 
-    options = {name: arguments.pop(name) for name in TUNE_OPTIONS if name in arguments}
+    options = _take_options(arguments, TUNE_OPTIONS, known_keys())
+    if options.get("resume") and (fixed := sorted(options.keys() - {"resume", "output_dir", "trials", "ray_address"})):
+        raise ValueError(
+            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(fixed)}"
+        )
     if not options.get("output_dir"):
         options["output_dir"] = f"output/tune-{time.strftime('%Y%m%d-%H%M%S')}"
-    options["show_progress"] = arguments.get("show_progress", True)
+    options["show_progress"] = arguments.pop("show_progress", True)
     result = run_tune(config_file_list=_config_files(arguments), config_dict=arguments, **options)
-    best, folder = result["best"], result["folder"]
-    at = "" if best["lambda"] is None else f", lambda {best['lambda']:g}"
-    print(f"\nbest trial {best['trial']}: score {best['score']:.4f} on validation{at}")
-    print("\n".join(f"  {key}: {value}" for key, value in best["sample"].items()))
+    folder = result["folder"]
+    if best := result["best"]:
+        at = "" if best["lambda"] is None else f" at lambda {best['lambda']:g}"
+        if best["within_bound"]:
+            print(f"\nbest trial {best['trial']}: {best['objective']} on validation, {best['score']:.4f}{at}")
+        else:
+            missed = OUT_OF_BOUND - best["score"]
+            print(f"\nno trial meets {best['objective']!r}; {best['trial']} misses it by the least, {missed:.4f}{at}")
+        print("\n".join(f"  {key}: {value}" for key, value in best["sample"].items()))
     if result["interrupted"]:
         print(
-            f"\ninterrupted after {result['trials']} trials; go on with\n  leaprec tune --resume=True --output_dir={folder}"
+            f"\ninterrupted, {result['done']} of {result['trials']} trials are done and test was not looked at; go on with\n"
+            f"  {_program()} tune --resume=True --output_dir={folder}"
         )
-        return
+        return INTERRUPTED
     _show({**result["test"], "folder": folder})
-    print(f"train the winner again with\n  leaprec --config_files={folder}/best.yaml")
+    print(f"train the winner again with\n  {_program()} --config_files={folder}/best.yaml")
+    return None
+
+
+def _program() -> str:
+    """How this was started."""
+    return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"
+
+
+def _take_options(arguments: dict[str, Any], options: Iterable[str], keys: Iterable[str]) -> dict[str, Any]:
+    """Take a command's own options out of the arguments; ValueError for what is neither one nor a key."""
+    known = {*options, *keys}
+    for name in arguments:
+        if name not in known and not name.startswith("alias_of_"):
+            raise ValueError(f"unknown option or key {name!r}{did_you_mean(name, known)}")
+    return {name: arguments.pop(name) for name in options if name in arguments}
 
 
 def recommend(arguments: dict[str, Any]) -> None:
     """Write calibrated lists for all users, or for a file of histories."""
+    from recbole_leaprec.config import known_keys
     from recbole_leaprec.recommend import recommend as run_recommend
 
-    options = {name: arguments.pop(name) for name in RECOMMEND_OPTIONS if name in arguments}
+    options = _take_options(arguments, RECOMMEND_OPTIONS, known_keys())
     for name in ("checkpoint", "out"):
         if not isinstance(options.get(name), str):
-            raise ValueError(f"--{name}={RECOMMEND_OPTIONS[name][1]} is needed, {RECOMMEND_OPTIONS[name][0]}")
+            raise ValueError(f"--{name}=FILE is needed, {RECOMMEND_OPTIONS[name][0]}")
     options["show_progress"] = arguments.get("show_progress", True)
     result = run_recommend(config_dict=arguments, **options)
     skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
@@ -147,8 +178,8 @@ def recommend(arguments: dict[str, Any]) -> None:
 
 
 RECOMMEND_OPTIONS = {
-    "checkpoint": ("the model.pth of a run", "PATH"),
-    "out": ("a .parquet, .csv or .trec file to write", "FILE"),
+    "checkpoint": ("the model.pth of a run", None),
+    "out": ("a .parquet, .csv or .trec file to write, which is not there yet", None),
     "histories": ("a .parquet or .csv file with columns user and items", "all users of the dataset"),
     "k": ("items a list", 10),
     "engine": ("local, or ray for Ray Data over a cluster", "local"),
@@ -157,7 +188,7 @@ RECOMMEND_OPTIONS = {
 }
 
 TUNE_OPTIONS = {
-    "space": ("file of distributions, yaml or RecBole's hyper.test form", "needed"),
+    "space": ("file of distributions, yaml or RecBole's hyper.test form", None),
     "objective": ("a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10; on validation", "valid_metric"),
     "trials": ("how many trials", 20),
     "search": ("tpe (Optuna) or random", "tpe"),
@@ -166,7 +197,7 @@ TUNE_OPTIONS = {
     "cpus_per_trial": ("CPUs a trial, and torch threads", 1),
     "gpus_per_trial": ("GPUs a trial, parts allowed", 0),
     "ray_address": ("an existing cluster, host:port; or RAY_ADDRESS", "a local one"),
-    "resume": ("go on with the search in output_dir", False),
+    "resume": ("go on with the search in output_dir, as it was started; trials may be more", False),
     "output_dir": ("where everything goes", "output/tune-<time>"),
 }
 
@@ -182,7 +213,7 @@ def _show(result: dict[str, Any]) -> None:
     print(f"\n{result['model']} on {result['dataset']}, test\n{result_table(result)}\n\neverything is in {result['folder']}")
 
 
-COMMANDS: dict[str, Callable[[dict[str, Any]], None]] = {
+COMMANDS: dict[str, Callable[[dict[str, Any]], int | None]] = {
     "train": train,
     "evaluate": evaluate,
     "tune": tune,
@@ -242,6 +273,8 @@ _USAGE = {
 
 def help_text(command: str) -> str:
     """What `--help` prints."""
+    import recbole.model.sequential_recommender as recbole_models
+
     from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES
     from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
@@ -249,8 +282,11 @@ def help_text(command: str) -> str:
     options = {"tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS}.get(command, {})
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
-        summary=COMMANDS[command].__doc__, models=f"{', '.join(own_models.__all__)}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
-        options="\n".join(f"  --{name:<16} {text} (default {default})" for name, (text, default) in options.items()),
+        summary=COMMANDS[command].__doc__, models=f"{', '.join(name for name in own_models.__all__ if not hasattr(recbole_models, name))}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
+        options="\n".join(
+            f"  --{name:<16} {text} ({'needed' if default is None else f'default {default}'})"
+            for name, (text, default) in options.items()
+        ),
         commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
     ).splitlines()  # fmt: skip
     if options:

@@ -14,6 +14,14 @@ from types import ModuleType
 CONNECT_SECONDS = 5.0
 
 
+def import_ray() -> None:
+    """Import Ray without what it says about itself; before anything of it is used."""
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # Ray's own tables; the search shows one of its own
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # ray 2.6
+        import ray.tune  # noqa: F401
+
+
 @contextmanager
 def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
@@ -24,11 +32,8 @@ def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     Raises:
         ValueError: nothing answers at the address.
     """
-    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # Ray's own tables; the search shows one of its own
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # ray 2.6
-        import ray
-        import ray.tune
+    import_ray()
+    import ray
 
     old = tuple(int(part) for part in ray.__version__.split(".")[:2]) < (2, 7)
     if data and old:

@@ -57,8 +57,11 @@ def make_folder(config) -> Path:
 def written_whole(path: Path) -> Iterator[Path]:
     """A place to write to that becomes `path` at the end: all of it or nothing."""
     scratch = path.with_name(path.name + ".part")
-    yield scratch
-    os.replace(scratch, path)
+    try:
+        yield scratch
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -70,6 +70,10 @@ def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_th
         (["evaluate", "--checkpont=x"], "you wrote --checkpont"),
         (["evaluate", "--checkpoint=nowhere.pth"], "nowhere.pth does not exist"),
         (["--config_files=nowhere.yaml"], "config file nowhere.yaml does not exist"),
+        (["tune", "--trial=2"], "unknown option or key 'trial'; did you mean 'trials'?"),
+        (["tune", "--resume=True", "--search=tpe"], "trials alone may be others; leave out search"),
+        (["recommend", "--historie=x.csv"], "unknown option or key 'historie'; did you mean 'histories'?"),
+        (["recommend", "--checkpoint=x.pth"], "--out=FILE is needed"),
     ],
 )  # fmt: skip
 def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
@@ -93,7 +97,7 @@ def test_a_file_without_model_and_dataset_leaves_them_at_their_defaults(tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text("gamma: -1\n")
     assert main(["--config_files=mine.yaml"]) == 2
-    assert "gamma (weight of L_CD-BPR in the loss) must be" in capsys.readouterr().err
+    assert "gamma (weight of the calibration-disentangled term in the loss) must be" in capsys.readouterr().err
 
 
 def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, monkeypatch, capsys):

@@ -159,6 +159,7 @@ def test_row_groups_are_even_however_rows_come(tmp_path, monkeypatch):
         ({"k": 0}, "k must be a whole number, 1 or more, got 0"),
         ({"k": 41}, "k must not exceed the number of items, 40, got 41"),
         ({"checkpoint": "nothing.pth"}, "checkpoint nothing.pth does not exist"),
+        ({"workers": 2}, "workers is for --engine=ray, got 2"),
     ],
 )
 def test_bad_arguments_are_refused_and_nothing_is_written(trained, tmp_path, changes, message, monkeypatch):
@@ -173,6 +174,22 @@ def test_a_histories_file_needs_its_two_columns(trained, tmp_path):
     (tmp_path / "bad.csv").write_text("person,items\n1,2\n")
     with pytest.raises(ValueError, match="has no column user; it has person, items"):
         recommend(trained[0], tmp_path / "lists.csv", histories=tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("a,i1 i2\nb,\"['i1', 'i2']\"", "looks like a printed list: write the item tokens with spaces"),
+        (",i1 i2", "has a row without a user"),
+        ('a,"1,2"\nb,3', "no item of .*bad.csv is known to the model, whose items are such as 'i"),
+    ],
+)
+def test_a_histories_file_that_makes_no_sense_is_refused_and_leaves_nothing(trained, tmp_path, rows, message):
+    (tmp_path / "bad.csv").write_text(f"user,items\n{rows}\n")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=message):
+        recommend(trained[0], tmp_path / "lists.csv", histories=tmp_path / "bad.csv", show_progress=False)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_user_without_enough_items_gets_a_shorter_list(trained, tmp_path):

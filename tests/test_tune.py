@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recbole_leaprec import run_leaprec
+from recbole_leaprec.cli import main
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.tune import trial, tune
-from recbole_leaprec.tune.objective import Point, hypervolume, parse_objective
+from recbole_leaprec.tune.objective import OUT_OF_BOUND, Point, hypervolume, parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.space import Distribution, read_space
 
@@ -223,13 +224,16 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path):
             time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=120)[0]
-    assert process.returncode == 0, output
-    assert "go on with" in output
+    assert process.returncode == 130, output
+    assert "1 of 4 trials are done and test was not looked at; go on with" in output
     before = _records(folder, "finished")
     assert 1 <= len(before) < 4
     assert (folder / "best.yaml").is_file()
     assert "test" not in json.loads((folder / "search.json").read_text())
 
+    for changes in ({"config_dict": {"gamma": 0.2}}, {"objective": "hit@10"}, {"space": space}):
+        with pytest.raises(ValueError, match=r"with the settings it was started with.*leave out"):
+            tune(output_dir=folder, resume=True, **changes)
     result = tune(output_dir=folder, resume=True, show_progress=False)
     after = _records(folder, "finished")
     assert len(after) == 4
@@ -239,6 +243,12 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path):
     assert result["best"]["score"] == max(record["score"] for record in after.values())
     with pytest.raises(ValueError, match="already holds a search"):
         tune(space, folder, config_dict=QUICK)
+
+    (folder / "best" / "test" / "result.json").unlink()  # a search that is done does not look at test again
+    assert tune(output_dir=folder, resume=True, show_progress=False) == result
+    assert not (folder / "best" / "test" / "result.json").exists()
+    longer = tune(output_dir=folder, resume=True, trials=5, show_progress=False)
+    assert longer["done"] == longer["trials"] == 5
 
 
 def _records(folder: Path, status: str) -> dict[str, dict]:
@@ -252,6 +262,25 @@ def test_a_cluster_that_is_not_there_is_an_error_within_seconds(tmp_path):
         with pytest.raises(ValueError, match=message):
             tune(space, tmp_path / "out", config_dict=QUICK, ray_address=address)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_bound_that_no_lambda_meets_is_told(tmp_path, monkeypatch, capsys):
+    best = {"trial": "abc", "objective": "ndcg@10 subject to skl@10 <= 0", "score": OUT_OF_BOUND - 0.25, "within_bound": False,
+            "lambda": 1.0, "sample": {"gamma": 0.1}}  # fmt: skip
+    result = {"best": best, "folder": str(tmp_path), "interrupted": True, "done": 1, "trials": 2}
+    monkeypatch.setattr("recbole_leaprec.tune.tune", lambda **_: result)
+    assert main(["tune", "--space=x"]) == 130
+    assert (
+        "no trial meets 'ndcg@10 subject to skl@10 <= 0'; abc misses it by the least, 0.2500 at lambda 1"
+        in capsys.readouterr().out
+    )
+
+
+def test_an_interruption_before_any_validation_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    result = {"best": None, "folder": str(tmp_path), "interrupted": True, "done": 0, "trials": 2}
+    monkeypatch.setattr("recbole_leaprec.tune.tune", lambda **_: result)
+    assert main(["tune", "--space=x"]) == 130
+    assert f"tune --resume=True --output_dir={tmp_path}" in capsys.readouterr().out
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):

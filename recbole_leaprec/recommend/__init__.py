@@ -58,6 +58,8 @@ def recommend(
     check_count("k", k)
     if workers is not None:
         check_count("workers", workers)
+        if engine == "local":
+            raise ValueError(f"workers is for --engine=ray, got {workers} with the local engine")
     out = check_out(out)
     if histories is not None:
         check_file(histories)
@@ -66,18 +68,22 @@ def recommend(
     if k >= dataset.item_num:
         raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
     batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+    items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4]))
+    unknown = f"no item of {histories} is known to the model, whose items are such as {items}"
     if engine == "local":
-        counts = _write(map(recommender, batches), out, show_progress)
+        counts = _write(map(recommender, batches), out, show_progress, unknown)
     else:
         from recbole_leaprec.cluster import connected
 
         arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": dict(config_dict or {}), "k": k}
         with connected(ray_address, data=True):
-            counts = _write(engines.ray_data(batches, arguments, workers, out.absolute().parent), out, show_progress)
+            lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
+            counts = _write(lists, out, show_progress, unknown)
     return {**counts, "seconds": time.perf_counter() - started, "out": str(out)}
 
 
-def _write(lists, out: Path, show_progress: bool) -> dict[str, Any]:
+def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
+    """Write the lists and count; ValueError with the message `unknown`, and no file, if no history has a known item."""
     from recbole_leaprec.recommend.recommender import FALLBACK, SKIPPED
     from recbole_leaprec.recommend.writer import open_writer
 
@@ -91,6 +97,8 @@ def _write(lists, out: Path, show_progress: bool) -> dict[str, Any]:
             empty += int(rows[FALLBACK].sum())
             skl += float(first["skl"].sum())  # nan of a user without a preference does not count
             bar.update(len(first))
+        if skipped and empty == users:
+            raise ValueError(unknown)
     calibrated = users - empty
     return {
         "users": users,

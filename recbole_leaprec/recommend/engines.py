@@ -76,6 +76,8 @@ def _run(paths: list[str], arguments: dict[str, Any], workers: int | None) -> It
     if not paths:
         return
     workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(paths))
+    ray.data.DataContext.get_current().enable_progress_bars = False  # there is a bar already
+    ray.data.set_progress_bars(False)
     # Ray Data 2.6 wants a CPU beside the workers', which a cluster that has lost a node may not have; it never uses it here.
     ray.data.DataContext.get_current().execution_options.resource_limits.cpu = workers + 1
     made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(

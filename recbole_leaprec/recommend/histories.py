@@ -35,6 +35,8 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
         batches = _csv(path)
     for batch in batches:
         frame = batch.to_pandas()
+        if (frame[USER].isna() | (frame[USER] == "")).any():
+            raise ValueError(f"histories file {path} has a row without a user")
         for start in range(0, len(frame), size):
             yield frame.iloc[start : start + size]
 
@@ -65,4 +67,10 @@ def split_items(value: object) -> list[str]:
     """The tokens of one history: of a list, or of a text with spaces; none where there is nothing."""
     if value is None or isinstance(value, float):  # pandas' NaN
         return []
-    return value.split() if isinstance(value, str) else [str(token) for token in value]
+    if not isinstance(value, str):
+        return [str(token) for token in value]
+    if value.lstrip().startswith("["):
+        raise ValueError(
+            f"the history {value[:40]!r} looks like a printed list: write the item tokens with spaces between them, or use Parquet"
+        )
+    return value.split()

@@ -14,6 +14,9 @@ from recbole_leaprec.suggest import did_you_mean
 LAMBDAS = tuple(step / 10 for step in range(11))
 """The lambdas that a trained model is reranked with to find its best one, or its trade-off curve."""
 
+OUT_OF_BOUND = -1e6
+"""A model that misses the bound at every lambda has this for its score, less what it misses it by."""
+
 _SUBJECT_TO = re.compile(r"(\S+)\s+subject\s+to\s+(\S+)\s*(<=|>=)\s*(\S+)", re.IGNORECASE)
 _HYPERVOLUME = re.compile(r"hypervolume(?:@(\d+))?", re.IGNORECASE)
 
@@ -71,7 +74,7 @@ class Objective:
             return self._signed(best.metrics), best.lam
         # Below every model that meets the bound, and the better the less it is missed.
         nearest = min(excess, key=lambda lam: excess[lam])
-        return -1e6 - excess[nearest], nearest
+        return OUT_OF_BOUND - excess[nearest], nearest
 
     def _signed(self, metrics: dict[str, float]) -> float:
         return -metrics[self.metric] if _smaller_is_better(self.metric) else metrics[self.metric]

@@ -10,6 +10,7 @@ from ray.tune import Callback
 from tqdm import tqdm
 
 from recbole_leaprec.run_folder import write_json
+from recbole_leaprec.tune.objective import OUT_OF_BOUND
 
 
 class LiveTable(Callback):
@@ -55,7 +56,7 @@ class LiveTable(Callback):
             write_json(path, record)
         score = record.get("score")
         self._write(
-            f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {'' if score is None else f'{score:.4f}':>9}  "
+            f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {_shown(score):>9}  "
             + "  ".join(f"{record[f'config/{key}']!s:<{len(key)}.8}" for key in self._keys)
         )
         if score is not None and record["status"] != "failed" and (self._best is None or score > self._best[0]):
@@ -65,7 +66,7 @@ class LiveTable(Callback):
             self._remove_checkpoint(trial_id)
         self._bar.update(len(self._ended) - self._bar.n)
         if self._best:
-            self._bar.set_postfix(best=f"{self._best[0]:.4f}")
+            self._bar.set_postfix(best=_shown(self._best[0]))
 
     def _remove_checkpoint(self, trial_id: str | None) -> None:
         if trial_id:
@@ -74,3 +75,9 @@ class LiveTable(Callback):
     def _write(self, line: str) -> None:
         if self._show:
             tqdm.write(line)
+
+
+def _shown(score: float | None) -> str:
+    if score is None:
+        return ""
+    return f"{score:.4f}" if score > OUT_OF_BOUND else "no lambda"

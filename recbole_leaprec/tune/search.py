@@ -17,7 +17,7 @@ from recbole_leaprec.config import LeapRecConfig, check_count, known_keys
 from recbole_leaprec.quick_start import evaluate
 from recbole_leaprec.run_folder import write_json, write_yaml, written_whole
 from recbole_leaprec.suggest import unknown_name
-from recbole_leaprec.tune.objective import parse_objective
+from recbole_leaprec.tune.objective import OUT_OF_BOUND, parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.progress import LiveTable
 from recbole_leaprec.tune.space import Distribution, check_keys, read_space
@@ -35,7 +35,7 @@ def tune(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
     objective: str | None = None,
-    trials: int = 20,
+    trials: int | None = None,
     search: str = "tpe",
     early_stopping: bool = True,
     concurrent: int | None = None,
@@ -52,14 +52,16 @@ def tune(
         output_dir: all nodes of a cluster must see it under this path.
         config_dict: keys that every trial has, model, dataset and epochs among them.
         objective: see `parse_objective`; None for the config's valid_metric.
-        trials: how many to run.
+        trials: how many to run; None for 20, or, with `resume`, for as many as before.
         search: `random` or `tpe` (Optuna).
         early_stopping: whether ASHA stops trials that fall behind.
         concurrent: trials at a time; None for as many as there are CPUs or GPUs for.
-        resume: go on with the search that `output_dir` holds, with the settings it was started with.
+        resume: go on with the search that `output_dir` holds, with the settings it was started with; `trials` alone may be
+            others, to go on for longer.
 
     Returns:
-        What `search.json` holds: `best` (trial, score, lambda, sample), `test` (the winner's result), and `folder`.
+        What `search.json` holds: `best` (trial, score, lambda, sample, whether it meets the bound; None if the search was
+        interrupted before any validation), `test` (the winner's result, unless interrupted), `done` of `trials`, `folder`.
 
     Raises:
         ValueError: a bad space, objective, configuration or cluster, before anything is started or written; or no trial
@@ -67,31 +69,43 @@ def tune(
     """
     folder = Path(output_dir).absolute()
     if resume:
-        settings = _read_settings(folder)
+        given = {"space": space, "config_files": config_file_list, "objective": objective, **(config_dict or {})}
+        settings = _read_settings(folder, trials, [name for name, value in given.items() if value])
     else:
         settings = _settings(
-            space, folder, config_file_list, config_dict, objective, trials, search, early_stopping, concurrent,
-            cpus_per_trial, gpus_per_trial,
+            space, folder, config_file_list, config_dict, objective, 20 if trials is None else trials, search, early_stopping,
+            concurrent, cpus_per_trial, gpus_per_trial,
         )  # fmt: skip
     with connected(ray_address):
-        if not resume:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_json(folder / "settings.json", settings)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "settings.json", settings)
         interrupted = _run(settings, folder, show_progress)
     table = collect(folder, settings)
     finished = table[table["score"].notna() & (table["status"] != "failed")] if "score" in table else table.iloc[:0]
-    if finished.empty:
+    done = int((table["status"] != "interrupted").sum()) if "status" in table else 0
+    result = {"folder": str(folder), "interrupted": interrupted, "trials": settings["trials"], "done": done, "best": None}
+    if not finished.empty:
+        result["best"] = _settle(folder, finished, settings)
+    elif not interrupted:
         raise ValueError(f"no trial of {folder} came to a validation; {folder / 'trials.csv'} says why")
-    result = {"folder": str(folder), "interrupted": interrupted, "trials": len(table), **_settle(folder, finished, settings)}
     if not interrupted:
-        best = result["best"]
-        changes = {"output_dir": str(folder / "best" / "test")}
-        if best["lambda"] is not None:
-            changes["rerank_lambda"] = best["lambda"]
-        shutil.rmtree(folder / "best" / "test", ignore_errors=True)
-        result["test"] = evaluate(folder / "best" / "model.pth", changes)
+        result["test"] = _test(folder, result["best"], show_progress)
     write_json(folder / "search.json", result)
     return result
+
+
+def _test(folder: Path, best: dict[str, Any], show_progress: bool) -> dict[str, Any]:
+    """The winner on test; what an earlier search has measured of the same winner is not measured again."""
+    before = folder / "search.json"
+    if before.is_file():
+        earlier = json.loads(before.read_text(encoding="utf-8"))
+        if "test" in earlier and earlier["best"] == best:
+            return earlier["test"]
+    changes = {"output_dir": str(folder / "best" / "test"), "show_progress": show_progress}
+    if best["lambda"] is not None:
+        changes["rerank_lambda"] = best["lambda"]
+    shutil.rmtree(folder / "best" / "test", ignore_errors=True)
+    return evaluate(folder / "best" / "model.pth", changes)
 
 
 def _settings(
@@ -136,11 +150,19 @@ def _absolute(data_path: str, dataset: str) -> str:
     return str(path.absolute())
 
 
-def _read_settings(folder: Path) -> dict[str, Any]:
+def _read_settings(folder: Path, trials: int | None, given: list[str]) -> dict[str, Any]:
     path = folder / "settings.json"
     if not path.is_file():
         raise ValueError(f"there is no search to resume in {folder}: {path.name} is not there (--output_dir)")
-    return json.loads(path.read_text(encoding="utf-8"))
+    if given:
+        raise ValueError(
+            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(given)}"
+        )
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    if trials is not None:
+        check_count("trials", trials)
+        settings["trials"] = trials
+    return settings
 
 
 def _run(settings: dict[str, Any], folder: Path, show_progress: bool) -> bool:
@@ -236,6 +258,8 @@ def collect(folder: Path, settings: dict[str, Any]) -> pd.DataFrame:
         if record["status"] == "running":
             record["status"] = "interrupted"
     table = pd.DataFrame(records)
+    if table.empty:
+        return table
     if "score" in table:
         table = table.sort_values("score", ascending=False, kind="stable")
     with written_whole(folder / "trials.csv") as scratch:
@@ -252,16 +276,17 @@ def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> d
     config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
     if winner.get("lambda") is not None:
         config["rerank_lambda"] = winner["lambda"]
+    config["show_progress"] = settings["config"]["show_progress"]  # trials show none
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:
         shutil.copyfile(source / "model.pth", scratch)
     write_yaml(folder / "best.yaml", config)
     return {
-        "best": {
-            "trial": winner["trial"],
-            "score": winner["score"],
-            "lambda": winner.get("lambda"),
-            "sample": _sample(winner, settings),
-            "valid": {name.removeprefix("valid/"): value for name, value in winner.items() if name.startswith("valid/")},
-        }
+        "trial": winner["trial"],
+        "objective": settings["objective"],
+        "score": winner["score"],
+        "within_bound": winner["score"] > OUT_OF_BOUND,
+        "lambda": winner.get("lambda"),
+        "sample": _sample(winner, settings),
+        "valid": {name.removeprefix("valid/"): value for name, value in winner.items() if name.startswith("valid/")},
     }
