@@ -77,6 +77,10 @@ PLUGIN_KEYS = {
     ),
     "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
     "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
+    "target_skl": Key(
+        "find the smallest rerank_lambda whose validation S_KL meets this", "a number above 0, or None",
+        lambda x: x is None or _number(lambda y: y > 0)(x),
+    ),
     "rerank_candidates": Key(
         "rerank the n most relevant items only", "a whole number of at least K, or None for all items",
         lambda x: x is None or _positive_int(x),
@@ -219,10 +223,13 @@ class LeapRecConfig(CompatConfig):
         for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items():
             if name in final and not key.valid(final[name]):
                 raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {final[name]!r}")
-        get_reranker(final["reranker"])
+        if get_reranker(final["reranker"]).target is None and final["target_skl"] is not None:
+            raise ValueError(f"target_skl needs a reranker that calibrates, got {final['reranker']!r}")
         topk, metrics = _listed(final["topk"]), _listed(final["metrics"])
         if (candidates := final["rerank_candidates"]) is not None and candidates < max(topk):
             raise ValueError(f"rerank_candidates must be at least the largest K, {max(topk)} (topk), got {candidates}")
+        if final["target_skl"] is not None and "skl" not in [metric.lower() for metric in metrics]:
+            raise ValueError(f"target_skl needs SKL among the metrics, got {metrics}")
         ranking = [name for name, kind in metric_types.items() if kind == EvaluatorType.RANKING]
         for metric in metrics:
             if metric.lower() not in ranking:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparati
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.run_folder import RunLog, check_folder, make_folder, run_log, versions, write_json, write_yaml
 from recbole_leaprec.suggest import did_you_mean
+from recbole_leaprec.target import smallest_lambda
 from recbole_leaprec.trainer import LeapRecTrainer, plain
 
 _logger = logging.getLogger(__name__)
 
 EVALUATION_KEYS = frozenset(
-    ("reranker", "rerank_lambda", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history", "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
+    ("reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history", "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
      "data_path", "output_dir", "gpu_id", "use_gpu", "show_progress", "state")
 )  # fmt: skip
 """What `evaluate` may change of a trained run; everything else belongs to the model."""
@@ -98,6 +100,23 @@ def evaluate(
         result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings, split)}
         write_json(run.folder / "result.json", result)
         return result
+
+
+def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: int) -> float:
+    """The smallest lambda whose lists of k items meet `target_skl` on validation.
+
+    Raises:
+        ValueError: as `evaluate`; or no lambda meets it.
+    """
+    with tempfile.TemporaryDirectory() as folder:  # of the trainer's log
+        changes = {**config_dict, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
+        content, config = _trained(checkpoint, changes)
+        with run_log(config) as log:
+            run = _Run.prepare(config)
+            check_fits(content, run.dataset, checkpoint)
+            trainer = run.open(log, "target.log")
+            trainer.load(checkpoint)
+            return run.find_lambda(trainer)
 
 
 def load_model(checkpoint: str | Path, config_dict: dict[str, Any] | None = None):
@@ -178,6 +197,8 @@ class _Run:
     ) -> dict[str, Any]:
         """Figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
+        if config["target_skl"] is not None:
+            config["rerank_lambda"] = self.find_lambda(trainer)
         asked = rerankings or [Reranking.from_config(config)]
         plain_ranking, *reranked = trainer.evaluate_rerankings(
             {"valid": self.valid_data, "test": self.test_data}[split],
@@ -207,6 +228,22 @@ class _Run:
             "versions": versions(),
             "config": config.plain(),
         }
+
+    def find_lambda(self, trainer: LeapRecTrainer) -> float:
+        """The smallest lambda whose lists meet `target_skl` on validation; ValueError if none does."""
+        config, metric = self.config, f"skl@{max(self.config['topk'])}"
+
+        def skl(lambdas: Sequence[float]) -> list[float]:
+            rerankings = [Reranking.from_config(config, lam) for lam in lambdas]
+            return [run["metrics"][metric] for run in trainer.evaluate_rerankings(self.valid_data, rerankings)]
+
+        try:
+            lam, reached = smallest_lambda(skl, config["target_skl"])
+        except ValueError as error:
+            raise ValueError(f"target_skl, with {config['reranker']} on validation: {error}") from error
+        _logger.info("lambda %g is the smallest that meets target_skl %g: %s is %.4f on validation", lam, config["target_skl"],
+                     metric, reached)  # fmt: skip
+        return lam
 
 
 AfterValidation = Callable[[LeapRecTrainer, Any, int], None]

@@ -48,6 +48,7 @@ def recommend(
         ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
     """
     from recbole_leaprec.config import check_count
+    from recbole_leaprec.quick_start import lambda_for_target
     from recbole_leaprec.recommend import engines
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.writer import check_out
@@ -63,7 +64,11 @@ def recommend(
     out = check_out(out)
     if histories is not None:
         check_file(histories)
-    recommender = Recommender(checkpoint, config_dict, k)
+    changes = dict(config_dict or {})
+    if changes.get("target_skl") is not None:
+        changes["rerank_lambda"] = lambda_for_target(checkpoint, changes, k)
+        del changes["target_skl"]
+    recommender = Recommender(checkpoint, changes, k)
     dataset = recommender.dataset
     if k >= dataset.item_num:
         raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
@@ -75,7 +80,7 @@ def recommend(
     else:
         from recbole_leaprec.cluster import connected
 
-        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": dict(config_dict or {}), "k": k}
+        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k}
         with connected(ray_address, data=True):
             lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
             counts = _write(lists, out, show_progress, unknown)

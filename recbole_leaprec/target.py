@@ -1,0 +1,39 @@
+"""The most accurate list that is calibrated enough: the smallest lambda whose S_KL meets a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+STEPS = 10
+ROUNDS = 3
+"""Lambda is found to 1 / STEPS ** ROUNDS."""
+
+
+def smallest_lambda(skl: Callable[[Sequence[float]], Sequence[float]], target: float) -> tuple[float, float]:
+    """`(lambda, S_KL)`: the smallest lambda of 0, 0.001, 0.002, .., 1 whose S_KL is at most `target`, and its S_KL.
+
+    Each round looks at a tenth of the last one's steps, between the first lambda that meets the target and the one before;
+    that finds the smallest wherever S_KL falls as lambda grows.
+
+    Args:
+        skl: S_KL at each of several lambdas.
+
+    Raises:
+        ValueError: no lambda meets the target.
+
+    Example:
+        >>> smallest_lambda(lambda lambdas: [1 - lam for lam in lambdas], target=0.25)
+        (0.75, 0.25)
+    """
+    whole = STEPS**ROUNDS  # lambda is a whole number of these parts of 1
+    step, grid = whole // STEPS, range(0, whole + 1, whole // STEPS)
+    found: tuple[int, float] | None = None
+    while True:
+        values = skl([part / whole for part in grid])
+        found = next(((part, value) for part, value in zip(grid, values, strict=True) if value <= target), found)
+        if found is None:
+            raise ValueError(f"no lambda meets the S_KL of {target:g}; the least is {min(values):.4f}")
+        if step == 1 or found[0] == 0:
+            return found[0] / whole, found[1]
+        start, step = found[0] - step, step // STEPS
+        grid = range(start + step, start + STEPS * step, step)
