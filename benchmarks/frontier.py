@@ -2,8 +2,8 @@
 
 python benchmarks/frontier.py output/seed1 output/seed2 ... --data_path=... [--protocol=ours|authors] [--out=FILE.md] [--plot=FILE.png]
 
-For each S_KL@10 in the authors' table, and for each way of reranking, lambda is the smallest of a grid whose lists meet that
-figure on validation; test is then measured at these lambdas, once. Several runs, of other seeds, are averaged; the spread is
+For each S_KL@10 in the authors' table, and for each way of reranking, lambda is the smallest whose lists meet that figure on
+validation; test is then measured at these lambdas, once. Several runs, of other seeds, are averaged; the spread is
 from the least to the largest. The authors' figures are of their released SASRec checkpoint, reranked by leaprec.
 """
 
@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
 import torch
 
-from recbole_leaprec import evaluate
 from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.quick_start import trained_run
+from recbole_leaprec.target import smallest_lambda
 
 # lambda: (HR@10, nDCG@10, S_KL@10) on ML-1M; None is the plain ranking.
 AUTHORS = {
@@ -40,38 +41,41 @@ METHODS = {
     "leaprec": Reranking("leaprec"),
     "calirec_plus": Reranking("calirec_plus"),
 }
-# Even steps of log(lambda / (1 - lambda)): lambda says little where relevance is a probability.
-GRID = [float(torch.sigmoid(torch.tensor(step / 4))) for step in range(-24, 25)]
 PLAIN = "plain ranking"
 
 
-def curves(run: Path, methods: list[str], changes: dict) -> dict[str, dict]:
+def curves(run: Path, methods: list[str], protocol: str, data_path: str | None) -> dict[str, dict]:
     """Test metrics for each method at the lambda that meets each of the authors' S_KL on validation."""
-    authors = AUTHORS["authors" if changes.get("mask_history") else "ours"]
-    grid = [replace(METHODS[name], lam=lam) for name in methods for lam in GRID]
-    valid = _evaluate(run, changes, grid, "valid")["rerank"]
     chosen: dict[tuple[str, float | None], Reranking] = {}
-    for number, name in enumerate(methods):
-        skl = [entry["valid"]["skl@10"] for entry in valid[number * len(GRID) : (number + 1) * len(GRID)]]
-        for at, (_, _, target) in authors.items():
-            met = [lam for lam, value in zip(GRID, skl, strict=True) if value <= target]
-            if met:
-                chosen[name, at] = replace(METHODS[name], lam=min(met))
-    test = _evaluate(run, changes, list(dict.fromkeys(chosen.values())), "test")
-    metrics = {_key(entry): entry["test"] for entry in test["rerank"]}
-    result: dict[str, dict] = {PLAIN: {None: test["backbone"]["test"]}}
+    with tempfile.TemporaryDirectory() as folder:
+        changes = {**PROTOCOLS[protocol], **({"data_path": data_path} if data_path else {}), "output_dir": f"{folder}/run"}
+        with trained_run(run / "model.pth", changes) as (prepared, trainer):
+            for name in methods:
+                skl = ValidationSkl(METHODS[name], trainer, prepared.valid_data)
+                for at, (_, _, target) in AUTHORS[protocol].items():
+                    chosen[name, at] = replace(METHODS[name], lam=smallest_lambda(skl, target)[0])
+            asked = list(dict.fromkeys(chosen.values()))
+            plain, *reranked = trainer.evaluate_rerankings(prepared.test_data, [Reranking(), *asked])
+    metrics = dict(zip(asked, (entry["metrics"] for entry in reranked), strict=True))
+    result: dict[str, dict] = {PLAIN: {None: plain["metrics"]}}
     for (name, at), reranking in chosen.items():
         result.setdefault(name, {})[at] = metrics[reranking] | {"lambda": reranking.lam}
     return result
 
 
-def _key(entry: dict) -> Reranking:
-    return Reranking(entry["reranker"], entry["lambda"], entry["candidates"], entry["order"], entry["temperature"])
+class ValidationSkl:
+    """S_KL@10 of a way of reranking on validation, each lambda measured once."""
 
+    def __init__(self, reranking: Reranking, trainer, valid_data):
+        self._reranking, self._trainer, self._valid_data = reranking, trainer, valid_data
+        self._known: dict[float, float] = {}
 
-def _evaluate(run: Path, changes: dict, rerankings: list[Reranking], split: str) -> dict:
-    with tempfile.TemporaryDirectory() as folder:
-        return evaluate(run / "model.pth", {**changes, "output_dir": f"{folder}/run"}, rerankings, split)
+    def __call__(self, lambdas: Sequence[float]) -> list[float]:
+        if new := [lam for lam in lambdas if lam not in self._known]:
+            asked = [replace(self._reranking, lam=lam) for lam in new]
+            results = self._trainer.evaluate_rerankings(self._valid_data, asked)
+            self._known |= {lam: result["metrics"]["skl@10"] for lam, result in zip(new, results, strict=True)}
+        return [self._known[lam] for lam in lambdas]
 
 
 def figure(values: list[float], shown: Callable[[float], str] = "{:.4f}".format) -> str:
@@ -92,10 +96,7 @@ def table(runs: list[dict], methods: list[str], authors: dict) -> list[str]:
     for at, (hr, ndcg, skl) in authors.items():
         first = f"{'plain' if at is None else f'{at:g}'}: {skl:.4f}, {ndcg:.4f}, {hr:.4f}"
         for name in methods:
-            points = [run[name][at] for run in runs if at in run.get(name, {})]
-            if len(points) < len(runs):
-                lines.append(f"| {first} | {name} | not reached | | | | | |")
-                continue
+            points = [run[name][at] for run in runs]
             columns = [
                 figure([m["lambda"] for m in points], "{:.3f}".format),
                 figure([m["skl@10"] for m in points]),
@@ -121,10 +122,9 @@ def plot(runs: list[dict], methods: list[str], authors: dict, path: Path) -> Non
             [v[2] for v in authors.values()], [v[column] for v in authors.values()], "k--o", label="the authors' LeapRec"
         )
         for name in methods:
-            at = [key for key in authors if all(key in run.get(name, {}) for run in runs)]
             panel.plot(
-                [mean(run[name][key]["skl@10"] for run in runs) for key in at],
-                [mean(run[name][key][metric] for run in runs) for key in at],
+                [mean(run[name][at]["skl@10"] for run in runs) for at in authors],
+                [mean(run[name][at][metric] for run in runs) for at in authors],
                 "-o",
                 label=name,
             )
@@ -146,9 +146,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     methods = arguments.methods.split(",")
-    changes = {**PROTOCOLS[arguments.protocol], **({"data_path": arguments.data_path} if arguments.data_path else {})}
     authors = AUTHORS[arguments.protocol]
-    runs = [curves(run, methods, changes) for run in arguments.runs]
+    runs = [curves(run, methods, arguments.protocol, arguments.data_path) for run in arguments.runs]
     lines = table(runs, methods, authors)
     print("\n".join(lines))
     if arguments.out:

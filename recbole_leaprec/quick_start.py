@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,15 +92,24 @@ def evaluate(
         ValueError: no such checkpoint, or not one of this plugin; a dataset that has changed since; a key that
             evaluation cannot change. Nothing is written then.
     """
+    with trained_run(checkpoint, config_dict) as (run, trainer):
+        result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings, split)}
+        write_json(run.folder / "result.json", result)
+        return result
+
+
+@contextmanager
+def trained_run(
+    checkpoint: str | Path, config_dict: dict[str, Any] | None = None, log_name: str = "evaluate.log"
+) -> Iterator[tuple[_Run, LeapRecTrainer]]:
+    """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`."""
     content, config = _trained(checkpoint, config_dict)
     with run_log(config) as log:
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
-        trainer = run.open(log, "evaluate.log")
+        trainer = run.open(log, log_name)
         trainer.load(checkpoint)
-        result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings, split)}
-        write_json(run.folder / "result.json", result)
-        return result
+        yield run, trainer
 
 
 def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: int) -> float:
@@ -110,12 +120,7 @@ def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: in
     """
     with tempfile.TemporaryDirectory() as folder:  # of the trainer's log
         changes = {**config_dict, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
-        content, config = _trained(checkpoint, changes)
-        with run_log(config) as log:
-            run = _Run.prepare(config)
-            check_fits(content, run.dataset, checkpoint)
-            trainer = run.open(log, "target.log")
-            trainer.load(checkpoint)
+        with trained_run(checkpoint, changes, "target.log") as (run, trainer):
             return run.find_lambda(trainer)
 
 
