@@ -79,6 +79,8 @@ def _value(key: str, text: str) -> Any:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{key}: cannot read {text!r}: {str(error).splitlines()[0]}") from error
+    if isinstance(value, int | float) and ":" in text:  # yaml takes 0:1:30 for a number to the base of sixty
+        return text
     if isinstance(value, str):  # yaml wants 1.0e-3, everybody writes 1e-3
         try:
             return float(value)
@@ -177,6 +179,81 @@ def recommend(arguments: dict[str, Any]) -> None:
         )
 
 
+def tradeoff(arguments: dict[str, Any]) -> None:
+    """Measure many rerankers and lambdas on test, from one pass of scoring, and draw nDCG and HR against S_KL."""
+    from recbole_leaprec.config import known_keys
+    from recbole_leaprec.tradeoff import tradeoff as run_tradeoff
+
+    options = _take_options(arguments, TRADEOFF_OPTIONS, known_keys())
+    folder = options.get("output_dir") or f"output/tradeoff-{time.strftime('%Y%m%d-%H%M%S')}"
+    given = {"samples": options["samples"]} if "samples" in options else {}
+    if "rerankers" in options:
+        given["rerankers"] = _words(options["rerankers"])
+    if "lambdas" in options:
+        given["lambdas"] = _lambdas(options["lambdas"])
+    table = run_tradeoff(
+        folder, _words(options.get("checkpoint")), config_file_list=_config_files(arguments),
+        show_progress=arguments.pop("show_progress", True), config_dict=arguments, **given,
+    )  # fmt: skip
+    shown = table[[c for c in table if not c.endswith(("_low", "_high")) and (c != "checkpoint" or table[c].nunique() > 1)]]
+    print(f"\n{shown.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
+
+
+def _words(value: Any) -> list[str]:
+    """Names with commas or spaces between them, or a list."""
+    if isinstance(value, list):
+        return [str(word) for word in value]
+    return str(value or "").replace(",", " ").split()
+
+
+def _lambdas(value: Any) -> list[float]:
+    """`0:1:0.1`, the end among them; or numbers as `_words` has them.
+
+    Example:
+        >>> _lambdas("0:1:0.25")
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    text = str(value)
+    try:
+        if ":" not in text:
+            return [float(word) for word in _words(value)]
+        start, stop, step = (float(part) for part in text.split(":"))
+        count = round((stop - start) / step)
+        if count < 0:
+            raise ValueError
+        return [round(start + number * step, 10) for number in range(count + 1)]
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(
+            f"--lambdas must be start:stop:step, such as 0:1:0.1, or numbers with commas, got {text!r}"
+        ) from None
+
+
+def shift(arguments: dict[str, Any]) -> None:
+    """Show how far the category mix of users' histories shifts: KL divergence over sequence intervals, for any dataset."""
+    from recbole_leaprec.config import known_keys
+    from recbole_leaprec.shift import shift as run_shift
+
+    options = _take_options(arguments, SHIFT_OPTIONS, known_keys())
+    folder = options.pop("output_dir", None) or f"output/shift-{time.strftime('%Y%m%d-%H%M%S')}"
+    table = run_shift(folder, config_file_list=_config_files(arguments), config_dict=arguments, **options)
+    print(f"\n{table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
+
+
+SHIFT_OPTIONS = {
+    "window": ("items that a category mix is made of", 20),
+    "longest": ("longest interval", 200),
+    "step": ("from one interval to the next", 10),
+    "output_dir": ("where everything goes", "output/shift-<time>"),
+}
+
+TRADEOFF_OPTIONS = {
+    "checkpoint": ("the model.pth of one run or, with commas, of several", "train a model first"),
+    "rerankers": ("names with commas", "leaprec,calirec,calirec_plus"),
+    "lambdas": ("start:stop:step, or numbers with commas", "0:1:0.1"),
+    "samples": ("resamples of the users for the 95 % intervals", 1000),
+    "output_dir": ("where everything goes", "output/tradeoff-<time>"),
+}
+
 RECOMMEND_OPTIONS = {
     "checkpoint": ("the model.pth of a run", None),
     "out": ("a .parquet, .csv or .trec file to write, which is not there yet", None),
@@ -216,6 +293,8 @@ def _show(result: dict[str, Any]) -> None:
 COMMANDS: dict[str, Callable[[dict[str, Any]], int | None]] = {
     "train": train,
     "evaluate": evaluate,
+    "tradeoff": tradeoff,
+    "shift": shift,
     "tune": tune,
     "recommend": recommend,
 }
@@ -242,6 +321,28 @@ _USAGE = {
           leaprec evaluate --checkpoint=... --reranker=none --topk=[5,10,20]
 
         can be changed: {evaluation_keys}""",
+    "tradeoff": """
+        usage: leaprec tradeoff [--checkpoint=output/.../model.pth] [--rerankers=leaprec,setwise] [--lambdas=0:1:0.1] [--key=value ...]
+
+        {summary}
+
+          leaprec tradeoff --model=SASRecCD --dataset=ml-1m --rerankers=leaprec,calirec,calirec_plus --lambdas=0:1:0.1
+          leaprec tradeoff --checkpoint=output/a/model.pth,output/b/model.pth --rerankers=leaprec,setwise
+
+        with a checkpoint these keys can be changed: {evaluation_keys}; without, every key of RecBole and the plugin works
+
+        options:
+        {options}""",
+    "shift": """
+        usage: leaprec shift [--dataset=ml-100k] [--window=20] [--key=value ...]
+
+        {summary}
+
+          leaprec shift --dataset=ml-1m
+          leaprec shift --dataset=my-data --data_path=dataset --category_field=genre --longest=100
+
+        options:
+        {options}""",
     "tune": """
         usage: leaprec tune --space=FILE [--model=SASRecCD] [--dataset=ml-100k] [--option=value ...] [--key=value ...]
 
@@ -279,7 +380,9 @@ def help_text(command: str) -> str:
     from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
 
-    options = {"tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS}.get(command, {})
+    options = {
+        "tradeoff": TRADEOFF_OPTIONS, "shift": SHIFT_OPTIONS, "tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS,
+    }.get(command, {})  # fmt: skip
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
         summary=COMMANDS[command].__doc__, models=f"{', '.join(name for name in own_models.__all__ if not hasattr(recbole_models, name))}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",

@@ -73,7 +73,10 @@ class LeapRecTrainer(CompatTrainer):
     def evaluate_rerankings(
         self, eval_data, rerankings: list[Reranking], show_progress: bool = False
     ) -> list[dict[str, Any]]:
-        """Metrics of each reranking, from one pass of scoring: `[{"metrics": ..., "seconds": ...}]`."""
+        """Metrics of each reranking, from one pass of scoring: `[{"metrics": ..., "seconds": ..., "struct": ...}]`.
+
+        `struct` is what RecBole's evaluator gets; `per_user` reads it, too.
+        """
         before = self.eval_collector.rerankings
         self.eval_collector.rerank_with(rerankings)
         try:
@@ -81,7 +84,7 @@ class LeapRecTrainer(CompatTrainer):
         finally:
             self.eval_collector.rerank_with(before)
         return [
-            {"metrics": plain(self.evaluator.evaluate(run.struct)), "seconds": run.seconds}
+            {"metrics": plain(self.evaluator.evaluate(run.struct)), "seconds": run.seconds, "struct": run.struct}
             for run in self.eval_collector.collected
         ]
 

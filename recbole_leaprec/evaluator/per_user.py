@@ -1,0 +1,27 @@
+"""The metrics of every user by itself, for intervals, tests and pictures."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from recbole_leaprec.calibration import miscalibration
+from recbole_leaprec.evaluator.metrics import CATEGORIES, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+
+
+def per_user(struct, k: int, beta: float) -> dict[str, Tensor]:
+    """`{"hit@k": [U], "ndcg@k": [U], "skl@k": [U], "ckl@k": [U]}`, float64; their means are the metrics.
+
+    Args:
+        struct: what a reranking has collected; each user has one item to find, as leave-one-out has it. SKL and CKL must be
+            among the metrics.
+    """
+    hits = struct.get("rec.topk")[:, :k].double()
+    discount = torch.arange(2, k + 2, dtype=torch.float64).log2()
+    lists, categories = struct.get("rec.items")[:, :k], struct.get(CATEGORIES)
+    return {
+        f"hit@{k}": hits.sum(1),
+        f"ndcg@{k}": (hits / discount).sum(1),
+        f"skl@{k}": miscalibration(struct.get(SEQUENTIAL_PREFERENCE), lists, categories, beta),
+        f"ckl@{k}": miscalibration(struct.get(STATIC_PREFERENCE), lists, categories, beta),
+    }
