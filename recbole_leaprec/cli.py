@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import textwrap
 import time
@@ -192,7 +193,7 @@ def tradeoff(arguments: dict[str, Any]) -> None:
     if "lambdas" in options:
         given["lambdas"] = _lambdas(options["lambdas"])
     table = run_tradeoff(
-        folder, _words(options.get("checkpoint")), config_file_list=_config_files(arguments),
+        folder, str(options["checkpoint"]).split(",") if options.get("checkpoint") else (), config_file_list=_config_files(arguments),
         show_progress=arguments.pop("show_progress", True), config_dict=arguments, **given,
     )  # fmt: skip
     shown = table[[c for c in table if not c.endswith(("_low", "_high")) and (c != "checkpoint" or table[c].nunique() > 1)]]
@@ -203,11 +204,11 @@ def _words(value: Any) -> list[str]:
     """Names with commas or spaces between them, or a list."""
     if isinstance(value, list):
         return [str(word) for word in value]
-    return str(value or "").replace(",", " ").split()
+    return str(value).replace(",", " ").split()
 
 
 def _lambdas(value: Any) -> list[float]:
-    """`0:1:0.1`, the end among them; or numbers as `_words` has them.
+    """`0:1:0.1`, the end among them where a step falls on it; or numbers as `_words` has them.
 
     Example:
         >>> _lambdas("0:1:0.25")
@@ -218,11 +219,11 @@ def _lambdas(value: Any) -> list[float]:
         if ":" not in text:
             return [float(word) for word in _words(value)]
         start, stop, step = (float(part) for part in text.split(":"))
-        count = round((stop - start) / step)
-        if count < 0:
+        steps = math.floor((stop - start) / step + 1e-9)
+        if steps < 0:
             raise ValueError
-        return [round(start + number * step, 10) for number in range(count + 1)]
-    except (ValueError, ZeroDivisionError):
+        return [round(start + number * step, 10) for number in range(steps + 1)]
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(
             f"--lambdas must be start:stop:step, such as 0:1:0.1, or numbers with commas, got {text!r}"
         ) from None

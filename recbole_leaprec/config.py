@@ -88,7 +88,7 @@ PLUGIN_KEYS = {
     "rerank_order": Key("order of a reranked list", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
     "rerank_temperature": Key("what scores are divided by before reranking", "a number above 0", _number(lambda x: x > 0)),
     "lr_schedule": Key(
-        "how the learning rate goes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: x in SCHEDULES
+        "how the learning rate goes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: isinstance(x, str) and x in SCHEDULES
     ),
     "mask_history": Key(
         "keep items of the history out of the lists", "True, False, or training for its training items alone",

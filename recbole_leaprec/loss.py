@@ -50,6 +50,8 @@ def softmax_loss(
         >>> softmax_loss(torch.tensor([1.0]), torch.tensor([[0.0, -torch.inf]]))
         tensor(0.3133)
     """
+    if positive.dtype in (torch.float16, torch.bfloat16):  # gradients are made here, before a loss scale can save them
+        positive, negatives = positive.float(), negatives.float()
     return _SoftmaxLoss.apply(positive, negatives, kl_positive, kl_negatives, weight, gamma)
 
 
@@ -64,14 +66,15 @@ class _SoftmaxLoss(torch.autograd.Function):
     def forward(ctx, positive, negatives, kl_positive, kl_negatives, weight, gamma):
         loss = positive.new_zeros((), dtype=torch.float64)
         grad_positive, grad_negatives = torch.zeros_like(positive), torch.empty_like(negatives)
-        for rows in torch.arange(len(positive)).split(max(1, _ELEMENTS // negatives.shape[1])):
-            rows = slice(int(rows[0]), int(rows[-1]) + 1)
+        step = max(1, _ELEMENTS // negatives.shape[1])
+        for start in range(0, len(positive), step):
+            rows = slice(start, start + step)
             grads = grad_positive[rows], grad_negatives[rows].zero_()
             if weight:
-                loss += weight * _add(positive[rows], negatives[rows].clone(), weight / len(positive), *grads)
+                loss += weight * _add_cross_entropy(positive[rows], negatives[rows].clone(), weight / len(positive), *grads)
             if gamma:
                 r, others = positive[rows] - kl_positive[rows], negatives[rows] - kl_negatives[rows]
-                loss += gamma * _add(r, others, gamma / len(positive), *grads)
+                loss += gamma * _add_cross_entropy(r, others, gamma / len(positive), *grads)
         ctx.save_for_backward(grad_positive, grad_negatives)
         return (loss / len(positive)).to(positive.dtype)
 
@@ -82,7 +85,9 @@ class _SoftmaxLoss(torch.autograd.Function):
         return grad_positive * grad, grad_negatives * grad, None, None, None, None
 
 
-def _add(positive: Tensor, negatives: Tensor, weight: float, grad_positive: Tensor, grad_negatives: Tensor) -> Tensor:
+def _add_cross_entropy(
+    positive: Tensor, negatives: Tensor, weight: float, grad_positive: Tensor, grad_negatives: Tensor
+) -> Tensor:
     """The sum of -log softmax over some rows, with its gradient, times `weight`, added; `negatives` is written over."""
     top = torch.maximum(positive, negatives.amax(1))
     of_positive, of_negatives = (positive - top).exp_(), negatives.sub_(top[:, None]).exp_()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
-
-matplotlib.use("Agg")  # files, and no window
-from matplotlib import pyplot
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 _TITLES = {"ndcg": "nDCG", "hit": "HR", "skl": "S_KL"}
@@ -22,9 +19,9 @@ def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
         path: without its ending.
     """
     k = next(column for column in table if column.startswith("ndcg@")).partition("@")[2].partition("_")[0]
-    runs = table.groupby("checkpoint", sort=False)
-    names = {checkpoint: _run_name(checkpoint, rows, runs.ngroups) for checkpoint, rows in runs}
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 4.3), layout="constrained")
+    names = _names(table)
+    figure = Figure(figsize=(11, 4.3), layout="constrained")
+    panels = figure.subplots(1, 2)
     for panel, metric in zip(panels, ("ndcg", "hit"), strict=True):
         for (checkpoint, reranker), rows in table.groupby(["checkpoint", "reranker"], sort=False):
             rows = rows.sort_values("lambda")
@@ -44,21 +41,31 @@ def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
 
 def plot_shift(table: pd.DataFrame, window: int, dataset: str, path: Path) -> None:
     """The divergence between windows against how far apart they are."""
-    figure, panel = pyplot.subplots(figsize=(5.5, 4), layout="constrained")
+    figure = Figure(figsize=(5.5, 4), layout="constrained")
+    panel = figure.subplots()
     panel.plot(table["interval"], table["kl"], "o-", markersize=4)
     panel.set(xlabel="interval (items)", ylabel=f"KL divergence, windows of {window} items", title=dataset, ylim=(0, None))
     panel.grid(alpha=0.3)
     save(figure, path)
 
 
-def _run_name(checkpoint: str, rows: pd.DataFrame, runs: int) -> str:
-    if runs == 1:
-        return ""
-    return f"{rows['model'].iloc[0]} ({Path(checkpoint).parent.name})"
+def _names(table: pd.DataFrame) -> dict[str, str]:
+    """What to call each checkpoint: nothing if there is one, else the model and as much of the path as tells them apart."""
+    models = dict(zip(table["checkpoint"], table["model"], strict=True))
+    if len(models) == 1:
+        return dict.fromkeys(models, "")
+    folders = [Path(checkpoint).parent.parts for checkpoint in models]
+    depth = 1
+    while len({parts[-depth:] for parts in folders}) < len({*folders}):
+        depth += 1
+    return {
+        checkpoint: f"{models[checkpoint]} ({'/'.join(parts[-depth:])})"
+        for checkpoint, parts in zip(models, folders, strict=True)
+    }
 
 
 def save(figure: Figure, path: Path) -> None:
     """As `path.png` and `path.svg`."""
-    for suffix in (".png", ".svg"):
-        figure.savefig(path.with_suffix(suffix), dpi=120)
-    pyplot.close(figure)
+    with rc_context({"svg.fonttype": "none"}):  # text stays text
+        for suffix in (".png", ".svg"):
+            figure.savefig(path.with_suffix(suffix), dpi=120)

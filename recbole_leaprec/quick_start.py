@@ -18,16 +18,18 @@ from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.evaluator.per_user import per_user
 from recbole_leaprec.run_folder import RunLog, check_folder, make_folder, run_log, versions, write_json, write_yaml
 from recbole_leaprec.suggest import did_you_mean
-from recbole_leaprec.target import smallest_lambda
+from recbole_leaprec.target import TargetNotMet, smallest_lambda
 from recbole_leaprec.trainer import LeapRecTrainer, plain
 
 _logger = logging.getLogger(__name__)
 
 EVALUATION_KEYS = frozenset(
-    ("reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history", "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size",
-     "data_path", "output_dir", "gpu_id", "use_gpu", "show_progress", "state")
+    ("reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
+     "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "data_path", "output_dir", "gpu_id", "use_gpu",
+     "show_progress", "state")
 )  # fmt: skip
 """What `evaluate` may change of a trained run; everything else belongs to the model."""
 
@@ -49,7 +51,7 @@ def run_leaprec(
 
     Returns:
         What result.json holds: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
-        seconds}`), `config`, `seed`, `versions`, `timing`, `best_epoch`, `epochs`, and `folder`, where all of it is.
+        seconds}`), `target_met` where there is a `target_skl`, `config`, `seed`, `versions`, `timing`, `best_epoch`, `epochs`, and `folder`, where all of it is.
 
     Raises:
         ValueError: bad configuration or data; nothing is written then.
@@ -112,16 +114,24 @@ def trained_run(
         yield run, trainer
 
 
-def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: int) -> float:
-    """The smallest lambda whose lists of k items meet `target_skl` on validation.
+def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: int) -> float | None:
+    """The smallest lambda whose lists of k items meet `target_skl` on validation; None if the run has no target.
 
     Raises:
         ValueError: as `evaluate`; or no lambda meets it.
     """
+    _, asked = _trained(checkpoint, config_dict)
+    if asked["target_skl"] is None:
+        return None
     with tempfile.TemporaryDirectory() as folder:  # of the trainer's log
         changes = {**config_dict, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
         with trained_run(checkpoint, changes, "target.log") as (run, trainer):
-            return run.find_lambda(trainer)
+            lam, met = run.find_lambda(trainer)
+    if not met:
+        raise ValueError(
+            f"target_skl: no lambda meets the S_KL of {asked['target_skl']:g} with {asked['reranker']} on validation"
+        )
+    return lam
 
 
 def load_model(checkpoint: str | Path, config_dict: dict[str, Any] | None = None):
@@ -149,6 +159,10 @@ def _trained(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tupl
                 f"It can change {', '.join(sorted(EVALUATION_KEYS))}"
             )
     settings = {**content["config"], **changes}
+    if changes.get("target_skl") is not None and "rerank_lambda" in changes:
+        raise ValueError("target_skl finds rerank_lambda: give one of them")
+    if "target_skl" not in changes and {"reranker", "rerank_lambda"} & changes.keys():
+        settings["target_skl"] = None  # what is asked for now wins over what the run was trained with
     if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
         settings["valid_metric"] = None
     config = LeapRecConfig(config_dict=settings)
@@ -202,8 +216,10 @@ class _Run:
     ) -> dict[str, Any]:
         """Figures of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
-        if config["target_skl"] is not None:
-            config["rerank_lambda"] = self.find_lambda(trainer)
+        target = {}
+        if config["target_skl"] is not None and rerankings is None:
+            lam, met = self.find_lambda(trainer)
+            rerankings, target = [Reranking.from_config(config, lam)], {"target_met": met}
         asked = rerankings or [Reranking.from_config(config)]
         plain_ranking, *reranked = trainer.evaluate_rerankings(
             {"valid": self.valid_data, "test": self.test_data}[split],
@@ -229,26 +245,29 @@ class _Run:
                 }
                 for reranking, result in zip(asked, reranked, strict=True)
             ],
+            **target,
             "timing": self.timing,
             "versions": versions(),
             "config": config.plain(),
         }
 
-    def find_lambda(self, trainer: LeapRecTrainer) -> float:
-        """The smallest lambda whose lists meet `target_skl` on validation; ValueError if none does."""
-        config, metric = self.config, f"skl@{max(self.config['topk'])}"
+    def find_lambda(self, trainer: LeapRecTrainer) -> tuple[float, bool]:
+        """The smallest lambda whose lists meet `target_skl` on validation, True; or the one with the least S_KL, False."""
+        config, k = self.config, max(self.config["topk"])
 
         def skl(lambdas: Sequence[float]) -> list[float]:
             rerankings = [Reranking.from_config(config, lam) for lam in lambdas]
-            return [run["metrics"][metric] for run in trainer.evaluate_rerankings(self.valid_data, rerankings)]
+            results = trainer.evaluate_rerankings(self.valid_data, rerankings)
+            return [per_user(run["struct"], k, config["beta"])[f"skl@{k}"].mean().item() for run in results]
 
         try:
             lam, reached = smallest_lambda(skl, config["target_skl"])
-        except ValueError as error:
-            raise ValueError(f"target_skl, with {config['reranker']} on validation: {error}") from error
-        _logger.info("lambda %g is the smallest that meets target_skl %g: %s is %.4f on validation", lam, config["target_skl"],
-                     metric, reached)  # fmt: skip
-        return lam
+        except TargetNotMet as missed:
+            _logger.warning("target_skl, with %s on validation: %s", config["reranker"], missed)
+            return missed.lam, False
+        _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
+                     config["target_skl"], k, reached)  # fmt: skip
+        return lam, True
 
 
 AfterValidation = Callable[[LeapRecTrainer, Any, int], None]

@@ -1,9 +1,8 @@
-"""How sure a figure is: bootstrap intervals over users, and paired tests between two methods."""
+"""How sure a figure is: bootstrap intervals over users."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 _CHUNK = 2**22
 """Resampled users held at once."""
@@ -25,15 +24,3 @@ def bootstrap_interval(values: np.ndarray, samples: int = 1000, level: float = 0
         means.append(counts @ values / users)
     tail = (1 - level) / 2
     return np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0)
-
-
-def paired_test(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """`(mean difference, p-value)` of a paired t-test over users: whether `one [U]` and `other [U]` have the same mean.
-
-    Equal in every user is a p-value of 1.
-    """
-    difference = np.asarray(one, dtype=float) - np.asarray(other, dtype=float)
-    mean, error = float(difference.mean()), float(difference.std(ddof=1)) / len(difference) ** 0.5
-    if error == 0:
-        return mean, 1.0 if mean == 0 else 0.0
-    return mean, float(2 * stats.t.sf(abs(mean) / error, len(difference) - 1))

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+
+class TargetNotMet(ValueError):
+    """No lambda meets a target; `lam` has the least S_KL of those looked at, `skl`."""
+
+    def __init__(self, target: float, lam: float, skl: float):
+        super().__init__(f"no lambda meets the S_KL of {target:g}; the least is {skl:.4f}, at lambda {lam:g}")
+        self.lam, self.skl = lam, skl
+
+
 STEPS = 10
 ROUNDS = 3
 """Lambda is found to 1 / STEPS ** ROUNDS."""
@@ -19,7 +28,7 @@ def smallest_lambda(skl: Callable[[Sequence[float]], Sequence[float]], target: f
         skl: S_KL at each of several lambdas.
 
     Raises:
-        ValueError: no lambda meets the target.
+        TargetNotMet: no lambda meets the target.
 
     Example:
         >>> smallest_lambda(lambda lambdas: [1 - lam for lam in lambdas], target=0.25)
@@ -32,7 +41,8 @@ def smallest_lambda(skl: Callable[[Sequence[float]], Sequence[float]], target: f
         values = skl([part / whole for part in grid])
         found = next(((part, value) for part, value in zip(grid, values, strict=True) if value <= target), found)
         if found is None:
-            raise ValueError(f"no lambda meets the S_KL of {target:g}; the least is {min(values):.4f}")
+            least, part = min(zip(values, grid, strict=True))
+            raise TargetNotMet(target, part / whole, least)
         if step == 1 or found[0] == 0:
             return found[0] / whole, found[1]
         start, step = found[0] - step, step // STEPS

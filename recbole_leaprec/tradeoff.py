@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recbole_leaprec.checkpoint import load_checkpoint
+from recbole_leaprec.config import check_count
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.per_user import per_user
 from recbole_leaprec.plots import plot_tradeoff
@@ -21,6 +22,7 @@ from recbole_leaprec.significance import bootstrap_interval
 
 RERANKERS = ("leaprec", "calirec", "calirec_plus")
 LAMBDAS = tuple(step / 10 for step in range(11))
+METRICS = ["Hit", "NDCG", "SKL", "CKL"]
 BASE = "none"
 """The reranker of a backbone's own ranking."""
 
@@ -62,21 +64,40 @@ def tradeoff(
     for lam in lambdas:
         if isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam <= 1:
             raise ValueError(f"lambdas must be numbers in [0, 1], got {lam!r}")
-    for checkpoint in checkpoints:
-        load_checkpoint(checkpoint)
+    check_count("samples", samples)
     changes = dict(config_dict or {})
+    for key in ("reranker", "rerank_lambda", "target_skl"):
+        if key in changes:
+            raise ValueError(f"{key} has no part in a trade-off: rerankers and lambdas say what is measured")
+    _check_alike([load_checkpoint(checkpoint)["config"] for checkpoint in checkpoints], config_file_list)
     if not checkpoints:
-        run = run_leaprec(config_file_list=config_file_list, config_dict={**changes, "output_dir": str(folder / "model")})
+        given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
+        run = run_leaprec(config_file_list=config_file_list, config_dict=given)
         checkpoints, changes = [Path(run["folder"]) / "model.pth"], {}
     rows = []
     for number, checkpoint in enumerate(checkpoints):
-        given = {**changes, "output_dir": str(folder / f"evaluation-{number}"), "show_progress": show_progress}
+        given = {
+            **changes,
+            "metrics": METRICS,
+            "output_dir": str(folder / f"evaluation-{number}"),
+            "show_progress": show_progress,
+        }
         rows += _measure(checkpoint, rerankers, lambdas, given, samples)
     table = pd.DataFrame(rows)
+    plot_tradeoff(table, folder / "tradeoff")
     with written_whole(folder / "tradeoff.csv") as scratch:
         table.to_csv(scratch, index=False)
-    plot_tradeoff(table, folder / "tradeoff")
     return table
+
+
+def _check_alike(configs: list[dict[str, Any]], config_file_list: list[str] | None) -> None:
+    """ValueError for runs that cannot be drawn into one picture."""
+    if configs and config_file_list:
+        raise ValueError("config_files: a trained run has its own; leave them out")
+    for key in ("dataset", "topk"):
+        values = {str(config[key]) for config in configs}
+        if len(values) > 1:
+            raise ValueError(f"checkpoints: {key} must be the same for all, got {' and '.join(sorted(values))}")
 
 
 def _measure(checkpoint, rerankers, lambdas, changes: dict[str, Any], samples: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import HISTORY_END, create_dataset, data_preparation
 from recbole_leaprec.model import UNSUPPORTED, get_model, known_models
-from recbole_leaprec.model.cd_mixin import PREFERENCE
+from recbole_leaprec.model.cd_mixin import PREFERENCE, ConfigWith
 from recbole_leaprec.model.negatives import SharedNegatives
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.trainer import LeapRecTrainer
@@ -166,7 +166,7 @@ def test_positives_are_found_among_their_negatives():
     negatives = SharedNegatives(50, 20)
     items, _ = negatives.draw()
     positive = torch.randint(1, 50, (200,))
-    position, column = negatives.find(positive, items)
+    position, column = negatives.positives_among(positive, items)
     assert {(int(t), int(m)) for t, m in zip(position, column, strict=True)} == {
         (t, m) for t in range(200) for m in range(20) if positive[t] == items[m]
     }
@@ -338,6 +338,14 @@ def test_padding_and_batch_mates_do_not_change_a_score(make_batch):
         length = int(batch["item_length"][row])
         alone = {"item_id_list": batch["item_id_list"][row : row + 1, :length], "item_length": torch.tensor([length])}
         torch.testing.assert_close(model.full_sort_predict(alone)[0], whole[row], rtol=1e-4, atol=1e-5)
+
+
+def test_sasreccd_scores_as_recboles_own_sasrec(make_batch):
+    config, dataset, model, batch = make_batch(MAX_ITEM_LIST_LENGTH=8)
+    plain = SASRec(ConfigWith(config, loss_type="CE"), dataset).eval()
+    plain.load_state_dict(model.state_dict())
+    assert (batch["item_length"] < batch["item_id_list"].shape[1]).any()  # some are padded
+    torch.testing.assert_close(model.full_sort_predict(batch), plain.full_sort_predict(batch), rtol=1e-4, atol=1e-5)
 
 
 def test_models_are_found_by_name_and_recboles_own_are_among_them():

@@ -51,6 +51,31 @@ def test_evaluation_and_lists_take_the_lambda_that_meets_the_target_on_validatio
 
 
 def test_a_target_that_no_lambda_meets_is_an_error_and_leaves_no_lists(checkpoint, tmp_path):
-    with pytest.raises(ValueError, match="target_skl, with leaprec on validation: no lambda meets the S_KL of 1e-07"):
+    with pytest.raises(ValueError, match="target_skl: no lambda meets the S_KL of 1e-07 with leaprec on validation"):
         recommend(checkpoint, tmp_path / "lists.csv", config_dict={"target_skl": 1e-7}, show_progress=False)
     assert not (tmp_path / "lists.csv").exists()
+
+
+def test_a_run_keeps_its_target_and_what_is_asked_for_later_wins(toy, tmp_path):
+    settings = {**SMALL, "topk": [10], "data_path": str(toy), "target_skl": 0.3}
+    result = run_leaprec("SASRecCD", "toy", config_dict={**settings, "output_dir": str(tmp_path / "run")})
+    lam, checkpoint = result["rerank"][0]["lambda"], tmp_path / "run" / "model.pth"
+    assert result["target_met"]
+    assert lam not in (0, 0.3, 1)
+    assert evaluate(checkpoint, {"output_dir": str(tmp_path / "a")})["rerank"][0]["lambda"] == lam
+    changed = evaluate(checkpoint, {"rerank_lambda": 0.9, "output_dir": str(tmp_path / "b")})
+    assert changed["rerank"][0]["lambda"] == 0.9
+    assert evaluate(checkpoint, {"reranker": "none", "output_dir": str(tmp_path / "c")})["rerank"][0]["reranker"] == "none"
+    with pytest.raises(ValueError, match="target_skl finds rerank_lambda: give one of them"):
+        evaluate(checkpoint, {"rerank_lambda": 0.9, "target_skl": 0.2})
+    recommend(checkpoint, tmp_path / "own.csv", show_progress=False)
+    recommend(checkpoint, tmp_path / "lambda.csv", config_dict={"rerank_lambda": lam}, show_progress=False)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "own.csv"), pd.read_csv(tmp_path / "lambda.csv"))
+
+
+def test_a_run_whose_target_is_out_of_reach_is_finished_with_the_nearest(toy, tmp_path, caplog):
+    settings = {**SMALL, "topk": [10], "data_path": str(toy), "target_skl": 1e-7, "output_dir": str(tmp_path / "run")}
+    result = run_leaprec("SASRecCD", "toy", config_dict=settings)
+    assert result["target_met"] is False
+    assert "no lambda meets the S_KL of 1e-07; the least is" in caplog.text
+    assert (tmp_path / "run" / "result.json").is_file()

@@ -231,7 +231,7 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path):
     assert (folder / "best.yaml").is_file()
     assert "test" not in json.loads((folder / "search.json").read_text())
 
-    for changes in ({"config_dict": {"gamma": 0.2}}, {"objective": "hit@10"}, {"space": space}):
+    for changes in ({"config_dict": {"gamma": 0}}, {"objective": "hit@10"}, {"space": space}):
         with pytest.raises(ValueError, match=r"with the settings it was started with.*leave out"):
             tune(output_dir=folder, resume=True, **changes)
     result = tune(output_dir=folder, resume=True, show_progress=False)
@@ -247,6 +247,8 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path):
     (folder / "best" / "test" / "result.json").unlink()  # a search that is done does not look at test again
     assert tune(output_dir=folder, resume=True, show_progress=False) == result
     assert not (folder / "best" / "test" / "result.json").exists()
+    with pytest.raises(ValueError, match="trials must be at least the 4 that are done, got 2"):
+        tune(output_dir=folder, resume=True, trials=2)
     longer = tune(output_dir=folder, resume=True, trials=5, show_progress=False)
     assert longer["done"] == longer["trials"] == 5
 

@@ -13,15 +13,14 @@ def per_user(struct, k: int, beta: float) -> dict[str, Tensor]:
     """`{"hit@k": [U], "ndcg@k": [U], "skl@k": [U], "ckl@k": [U]}`, float64; their means are the metrics.
 
     Args:
-        struct: what a reranking has collected; each user has one item to find, as leave-one-out has it. SKL and CKL must be
-            among the metrics.
+        struct: what a reranking has collected; each user has one item to find, as leave-one-out has it. SKL and CKL are there
+            if they are among the metrics.
     """
     hits = struct.get("rec.topk")[:, :k].double()
     discount = torch.arange(2, k + 2, dtype=torch.float64).log2()
     lists, categories = struct.get("rec.items")[:, :k], struct.get(CATEGORIES)
-    return {
-        f"hit@{k}": hits.sum(1),
-        f"ndcg@{k}": (hits / discount).sum(1),
-        f"skl@{k}": miscalibration(struct.get(SEQUENTIAL_PREFERENCE), lists, categories, beta),
-        f"ckl@{k}": miscalibration(struct.get(STATIC_PREFERENCE), lists, categories, beta),
-    }
+    figures = {f"hit@{k}": hits.sum(1), f"ndcg@{k}": (hits / discount).sum(1)}
+    for name, preference in (("skl", SEQUENTIAL_PREFERENCE), ("ckl", STATIC_PREFERENCE)):
+        if preference in struct:
+            figures[f"{name}@{k}"] = miscalibration(struct.get(preference), lists, categories, beta)
+    return figures

@@ -103,11 +103,12 @@ class CalibrationDisentangledMixin:
         r_positive, r_negatives = score(positive[:, None])[:, 0], score(negatives)
         if correction is not None:
             r_negatives = r_negatives + correction
-        r_negatives[self._shared.find(positive, negatives)] = -torch.inf
+        r_negatives[self._shared.positives_among(positive, negatives)] = -torch.inf
         if not self.gamma:
             return softmax_loss(r_positive, r_negatives, weight=self.bpr_weight)
         kl_positive = self.categories.kl(p, positive, self.beta)
-        kl_negatives = self.categories.kl_of_shared(p, negatives, self.beta)
+        with torch.autocast(p.device.type, enabled=False):
+            kl_negatives = self.categories.kl_of_shared(p, negatives, self.beta)
         return softmax_loss(r_positive, r_negatives, kl_positive, kl_negatives, self.bpr_weight, self.gamma)
 
 

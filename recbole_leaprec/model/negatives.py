@@ -36,7 +36,7 @@ class SharedNegatives:
         correction = (times / (self._share[drawn] * (self.n_items - 1))).log()
         return (drawn + 1).to(device), correction.float().to(device)
 
-    def find(self, positive: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
+    def positives_among(self, positive: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
         """`(position, column)` of every positive `[T]` that is one of the items drawn `[M]`."""
         column_of = torch.full((self.n_items,), -1, device=positive.device)
         column_of[items] = torch.arange(len(items), device=positive.device)

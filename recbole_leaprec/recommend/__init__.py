@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from recbole_leaprec.suggest import unknown_name
 __all__ = ["ENGINES", "Recommender", "recommend"]
 
 ENGINES = ("local", "ray")
+
+_logger = logging.getLogger(__name__)
 
 
 def recommend(
@@ -65,13 +68,13 @@ def recommend(
     if histories is not None:
         check_file(histories)
     changes = dict(config_dict or {})
-    if changes.get("target_skl") is not None:
-        changes["rerank_lambda"] = lambda_for_target(checkpoint, changes, k)
-        del changes["target_skl"]
     recommender = Recommender(checkpoint, changes, k)
     dataset = recommender.dataset
     if k >= dataset.item_num:
         raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
+    if (lam := lambda_for_target(checkpoint, changes, k)) is not None:
+        changes |= {"rerank_lambda": lam, "target_skl": None}
+        recommender.config["rerank_lambda"] = lam
     batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
     items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4]))
     unknown = f"no item of {histories} is known to the model, whose items are such as {items}"
@@ -88,7 +91,7 @@ def recommend(
 
 
 def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
-    """Write the lists and count; ValueError with the message `unknown`, and no file, if no history has a known item."""
+    """Write the lists and count; warns with `unknown` if no history has a known item."""
     from recbole_leaprec.recommend.recommender import FALLBACK, SKIPPED
     from recbole_leaprec.recommend.writer import open_writer
 
@@ -102,8 +105,8 @@ def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any
             empty += int(rows[FALLBACK].sum())
             skl += float(first["skl"].sum())  # nan of a user without a preference does not count
             bar.update(len(first))
-        if skipped and empty == users:
-            raise ValueError(unknown)
+    if skipped and empty == users:
+        _logger.warning(unknown)
     calibrated = users - empty
     return {
         "users": users,

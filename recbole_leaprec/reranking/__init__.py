@@ -51,7 +51,7 @@ def rerank(
         candidates: rerank the n most relevant items only; None for the method's own number: 1,000 for `mip`, 100 for
             `mcf`, the whole catalogue for the others.
         order: `greedy`, as the method picks them, or `relevance`, the same items by falling score. `setwise`, `mip` and `mcf`
-            choose sets, and show them by relevance always.
+            choose sets of k, and show them by relevance always: the head of such a list is no list for a smaller k.
         temperature: scores are divided by it first; above 0.
 
     Returns:
@@ -97,13 +97,13 @@ def rerank_sweep(
     reranker = get_reranker(method)
     if p is None and reranker.target is not None:
         raise ValueError(f"{method} calibrates to p, and p is None")
-    _check(scores, p, categories, k, lambdas, beta, candidates)
     if order not in ORDERS:
         raise ValueError(unknown_name("order", order, ORDERS))
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be above 0, got {temperature}")
     if temperature != 1:
         scores = scores / temperature
+    _check(scores, p, categories, k, lambdas, beta, candidates)
     candidates = candidates or max(k, reranker.candidates or categories.n_items)
     if candidates < categories.n_items - 1:
         kept = top_items(scores, candidates)

@@ -31,22 +31,20 @@ class Reranker:
     Attributes:
         target: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
         candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
-        greedy: whether the list for k is the head of the list for k+1.
     """
 
     name: str
     target: Target
     run: RerankFunction
     candidates: int | None = None
-    greedy: bool = True
 
 
 RERANKERS: dict[str, Reranker] = {}
 
 
-def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None, greedy: bool = True) -> None:
+def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None) -> None:
     """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
-    RERANKERS[name] = Reranker(name, target, run, candidates, greedy)
+    RERANKERS[name] = Reranker(name, target, run, candidates)
 
 
 def get_reranker(name: str) -> Reranker:
@@ -72,7 +70,7 @@ def register_solver(name: str, target: Target, module: ModuleType) -> None:
     def run(scores, p, categories, k, lambdas, beta):
         return solve_all(module.solve, scores, p, categories, k, lambdas)
 
-    register(name, target, run, module.CANDIDATES, greedy=False)
+    register(name, target, run, module.CANDIDATES)
 
 
 def _none(scores, p, categories, k, lambdas, beta):
@@ -84,7 +82,7 @@ register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / posit
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
-register("setwise", "sequential", partial(setwise, gain=probability), greedy=False)
-register("setwise_raw", "sequential", partial(setwise, gain=raw_score), greedy=False)
+register("setwise", "sequential", partial(setwise, gain=probability))
+register("setwise_raw", "sequential", partial(setwise, gain=raw_score))
 register_solver("mip", "static", mip)
 register_solver("mcf", "static", mcf)

@@ -69,8 +69,9 @@ def tune(
     """
     folder = Path(output_dir).absolute()
     if resume:
-        given = {"space": space, "config_files": config_file_list, "objective": objective, **(config_dict or {})}
-        settings = _read_settings(folder, trials, [name for name, value in given.items() if value])
+        given = {"space": space, "config_files": config_file_list or None, "objective": objective}
+        names = [*(name for name, value in given.items() if value is not None), *(config_dict or {})]
+        settings = _read_settings(folder, trials, names)
     else:
         settings = _settings(
             space, folder, config_file_list, config_dict, objective, 20 if trials is None else trials, search, early_stopping,
@@ -161,6 +162,9 @@ def _read_settings(folder: Path, trials: int | None, given: list[str]) -> dict[s
     settings = json.loads(path.read_text(encoding="utf-8"))
     if trials is not None:
         check_count("trials", trials)
+        done = sum(record["status"] != "running" for record in read_trials(folder))
+        if trials < done:
+            raise ValueError(f"trials must be at least the {done} that are done, got {trials}")
         settings["trials"] = trials
     return settings
 
@@ -275,7 +279,7 @@ def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> d
     source = folder / "trials" / winner["trial"]
     config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
     if winner.get("lambda") is not None:
-        config["rerank_lambda"] = winner["lambda"]
+        config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
     config["show_progress"] = settings["config"]["show_progress"]  # trials show none
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:
