@@ -340,10 +340,14 @@ def test_padding_and_batch_mates_do_not_change_a_score(make_batch):
         torch.testing.assert_close(model.full_sort_predict(alone)[0], whole[row], rtol=1e-4, atol=1e-5)
 
 
-def test_sasreccd_scores_as_recboles_own_sasrec(make_batch):
-    config, dataset, model, batch = make_batch(MAX_ITEM_LIST_LENGTH=8)
-    plain = SASRec(ConfigWith(config, loss_type="CE"), dataset).eval()
+def test_sasreccd_scores_as_recboles_own_sasrec(prepare):
+    config, dataset, (train, _, test) = prepare(MAX_ITEM_LIST_LENGTH=30)
+    model, plain = (
+        config.model_class(config, train.dataset).eval(),
+        SASRec(ConfigWith(config, loss_type="CE"), dataset).eval(),
+    )
     plain.load_state_dict(model.state_dict())
+    batch = next(iter(test))[0]
     assert (batch["item_length"] < batch["item_id_list"].shape[1]).any()  # some are padded
     torch.testing.assert_close(model.full_sort_predict(batch), plain.full_sort_predict(batch), rtol=1e-4, atol=1e-5)
 
