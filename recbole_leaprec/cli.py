@@ -391,7 +391,8 @@ def help_text(command: str) -> str:
             f"  --{name:<16} {text} ({'needed' if default is None else f'default {default}'})"
             for name, (text, default) in options.items()
         ),
-        commands=", ".join(COMMANDS), evaluation_keys=", ".join(sorted(EVALUATION_KEYS)),
+        commands=", ".join(COMMANDS),
+        evaluation_keys=", ".join(sorted(EVALUATION_KEYS - ({"preference_history"} if command == "recommend" else set()))),
     ).splitlines()  # fmt: skip
     if options:
         return "\n".join(lines)

@@ -22,6 +22,13 @@ def import_ray() -> None:
         import ray.tune  # noqa: F401
 
 
+def is_old_ray() -> bool:
+    """Whether this is the Ray that recbole 1.2.1 pins, 2.6."""
+    import ray
+
+    return tuple(int(part) for part in ray.__version__.split(".")[:2]) < (2, 7)
+
+
 @contextmanager
 def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
@@ -35,7 +42,7 @@ def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     import_ray()
     import ray
 
-    old = tuple(int(part) for part in ray.__version__.split(".")[:2]) < (2, 7)
+    old = is_old_ray()
     if data and old:
         mend_ray_data()
     address = address or os.environ.get("RAY_ADDRESS")

@@ -124,7 +124,11 @@ def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: in
     if asked["target_skl"] is None:
         return None
     with tempfile.TemporaryDirectory() as folder:  # of the trainer's log
-        changes = {**config_dict, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
+        whole = {
+            "preference_history": "all",
+            "mask_history": bool(asked["mask_history"]),
+        }  # of the history, as lists have it
+        changes = {**config_dict, **whole, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
         with trained_run(checkpoint, changes, "target.log") as (run, trainer):
             lam, met = run.find_lambda(trainer)
     if not met:

@@ -160,6 +160,10 @@ def test_row_groups_are_even_however_rows_come(tmp_path, monkeypatch):
         ({"k": 41}, "k must not exceed the number of items, 40, got 41"),
         ({"checkpoint": "nothing.pth"}, "checkpoint nothing.pth does not exist"),
         ({"workers": 2}, "workers is for --engine=ray, got 2"),
+        (
+            {"config_dict": {"preference_history": "training"}},
+            "preference_history and mask_history: training are for evaluation",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_and_nothing_is_written(trained, tmp_path, changes, message, monkeypatch):

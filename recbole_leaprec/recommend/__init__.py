@@ -68,6 +68,10 @@ def recommend(
     if histories is not None:
         check_file(histories)
     changes = dict(config_dict or {})
+    if "preference_history" in changes or changes.get("mask_history") == "training":
+        raise ValueError(
+            "preference_history and mask_history: training are for evaluation; lists are made from the whole history"
+        )
     recommender = Recommender(checkpoint, changes, k)
     dataset = recommender.dataset
     if k >= dataset.item_num:

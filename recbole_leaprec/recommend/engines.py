@@ -10,13 +10,14 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from recbole_leaprec.cluster import ray_node
+from recbole_leaprec.cluster import is_old_ray, ray_node
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.run_folder import written_whole
 
@@ -76,10 +77,21 @@ def _run(paths: list[str], arguments: dict[str, Any], workers: int | None) -> It
     if not paths:
         return
     workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(paths))
-    ray.data.DataContext.get_current().enable_progress_bars = False  # there is a bar already
-    ray.data.set_progress_bars(False)
-    # Ray Data 2.6 wants a CPU beside the workers', which a cluster that has lost a node may not have; it never uses it here.
-    ray.data.DataContext.get_current().execution_options.resource_limits.cpu = workers + 1
+    context = ray.data.DataContext.get_current()
+    bars, limits = context.enable_progress_bars, context.execution_options.resource_limits
+    context.enable_progress_bars = False  # there is a bar already
+    if is_old_ray():
+        # It wants a CPU beside the workers', which a cluster that has lost a node may not have; it never uses it here.
+        context.execution_options.resource_limits = replace(limits, cpu=workers + 1)
+    try:
+        yield from _lists_made(paths, arguments, workers)
+    finally:
+        context.enable_progress_bars, context.execution_options.resource_limits = bars, limits
+
+
+def _lists_made(paths: list[str], arguments: dict[str, Any], workers: int) -> Iterator[Any]:
+    import ray.data
+
     made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(
         ChunkRecommender,
         fn_constructor_kwargs={**arguments, "batch": BATCH},
