@@ -104,6 +104,28 @@ def wait_for_nodes(address: str, count: int) -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=120)
 
 
+@contextmanager
+def first_node_busy(address: str, folder: Path):
+    """Take the CPU of the first node until there is something in the folder."""
+    script = (
+        "import pathlib, ray, time\n"
+        f"ray.init({address!r}, logging_level='ERROR', log_to_driver=False)\n"
+        "@ray.remote(num_cpus=1, resources={'first': 1})\n"
+        "def hold():\n"
+        f"    while not list(pathlib.Path({str(folder)!r}).glob('*/trial.json')): time.sleep(0.2)\n"
+        "held = hold.remote()\n"
+        "while ray.available_resources().get('first'): time.sleep(0.1)\n"
+        "print('busy', flush=True)\n"
+        "ray.get(held)\n"
+    )
+    with subprocess.Popen([sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "busy\n"
+        try:
+            yield
+        finally:
+            process.kill()
+
+
 @pytest.fixture
 def trained(toy, tmp_path):
     settings = {**SMALL, "topk": [10], "data_path": str(toy), "output_dir": str(tmp_path / "run"), "epochs": 2}
@@ -113,8 +135,8 @@ def trained(toy, tmp_path):
 
 def test_both_nodes_run_trials(toy, tmp_path):
     (tmp_path / "space.yaml").write_text("gamma: {uniform: [0.0, 0.5]}\n")
-    # Long enough for a trial that the second node's first worker, slow to start, is there before it ends.
-    with two_nodes(tmp_path / "ray") as (address, _):
+    # The first node is kept busy until a trial has begun, on the second then; the rest is for both.
+    with two_nodes(tmp_path / "ray") as (address, _), first_node_busy(address, tmp_path / "out" / "trials"):
         config = {
             **SMALL,
             "model": "SASRecCD",
