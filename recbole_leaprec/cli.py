@@ -116,14 +116,12 @@ def tune(arguments: dict[str, Any]) -> int | None:
     from recbole_leaprec.config import known_keys
     from recbole_leaprec.tune import tune as run_tune
     from recbole_leaprec.tune.objective import OUT_OF_BOUND
+    from recbole_leaprec.tune.search import check_resumed_with
 
     options = _take_options(arguments, TUNE_OPTIONS, known_keys())
-    if options.get("resume") and (fixed := sorted(options.keys() - {"resume", "output_dir", "trials", "ray_address"})):
-        raise ValueError(
-            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(fixed)}"
-        )
-    if not options.get("output_dir"):
-        options["output_dir"] = f"output/tune-{time.strftime('%Y%m%d-%H%M%S')}"
+    if options.get("resume"):
+        check_resumed_with(sorted(options.keys() - {"resume", "output_dir", "trials", "ray_address"}))
+    options["output_dir"] = _folder("tune", options)
     options["show_progress"] = arguments.pop("show_progress", True)
     result = run_tune(config_file_list=_config_files(arguments), config_dict=arguments, **options)
     folder = result["folder"]
@@ -149,6 +147,11 @@ def tune(arguments: dict[str, Any]) -> int | None:
 def _program() -> str:
     """How this was started."""
     return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"
+
+
+def _folder(command: str, options: dict[str, Any]) -> str:
+    """Where a command's files go."""
+    return options.get("output_dir") or f"output/{command}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _take_options(arguments: dict[str, Any], options: Iterable[str], keys: Iterable[str]) -> dict[str, Any]:
@@ -186,7 +189,7 @@ def tradeoff(arguments: dict[str, Any]) -> None:
     from recbole_leaprec.tradeoff import tradeoff as run_tradeoff
 
     options = _take_options(arguments, TRADEOFF_OPTIONS, known_keys())
-    folder = options.get("output_dir") or f"output/tradeoff-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = _folder("tradeoff", options)
     given = {"samples": options["samples"]} if "samples" in options else {}
     if "rerankers" in options:
         given["rerankers"] = _words(options["rerankers"])
@@ -235,7 +238,8 @@ def shift(arguments: dict[str, Any]) -> None:
     from recbole_leaprec.shift import shift as run_shift
 
     options = _take_options(arguments, SHIFT_OPTIONS, known_keys())
-    folder = options.pop("output_dir", None) or f"output/shift-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = _folder("shift", options)
+    options.pop("output_dir", None)
     table = run_shift(folder, config_file_list=_config_files(arguments), config_dict=arguments, **options)
     print(f"\n{table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
 

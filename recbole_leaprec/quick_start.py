@@ -114,26 +114,26 @@ def trained_run(
         yield run, trainer
 
 
-def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], k: int) -> float | None:
-    """The smallest lambda whose lists of k items meet `target_skl` on validation; None if the run has no target.
+def lambda_for_target(checkpoint: str | Path, config_dict: dict[str, Any], config: LeapRecConfig, k: int) -> float:
+    """The smallest lambda whose lists of k items meet `target_skl` on validation.
+
+    Args:
+        config: the run's, with the changes of `config_dict`.
 
     Raises:
         ValueError: as `evaluate`; or no lambda meets it.
     """
-    _, asked = _trained(checkpoint, config_dict)
-    if asked["target_skl"] is None:
-        return None
     with tempfile.TemporaryDirectory() as folder:  # of the trainer's log
         whole = {
             "preference_history": "all",
-            "mask_history": bool(asked["mask_history"]),
+            "mask_history": bool(config["mask_history"]),
         }  # of the history, as lists have it
         changes = {**config_dict, **whole, "topk": [k], "metrics": ["NDCG", "SKL"], "output_dir": f"{folder}/run"}
         with trained_run(checkpoint, changes, "target.log") as (run, trainer):
             lam, met = run.find_lambda(trainer)
     if not met:
         raise ValueError(
-            f"target_skl: no lambda meets the S_KL of {asked['target_skl']:g} with {asked['reranker']} on validation"
+            f"target_skl: no lambda meets the S_KL of {config['target_skl']:g} with {config['reranker']} on validation"
         )
     return lam
 

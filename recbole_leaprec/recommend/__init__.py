@@ -76,7 +76,8 @@ def recommend(
     dataset = recommender.dataset
     if k >= dataset.item_num:
         raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
-    if (lam := lambda_for_target(checkpoint, changes, k)) is not None:
+    if recommender.config["target_skl"] is not None:
+        lam = lambda_for_target(checkpoint, changes, recommender.config, k)
         changes |= {"rerank_lambda": lam, "target_skl": None}
         recommender.config["rerank_lambda"] = lam
     batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)

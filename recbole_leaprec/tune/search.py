@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,14 +152,19 @@ def _absolute(data_path: str, dataset: str) -> str:
     return str(path.absolute())
 
 
+def check_resumed_with(names: Sequence[str]) -> None:
+    """ValueError if there are any: settings that a search to be resumed cannot take."""
+    if names:
+        raise ValueError(
+            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(names)}"
+        )
+
+
 def _read_settings(folder: Path, trials: int | None, given: list[str]) -> dict[str, Any]:
     path = folder / "settings.json"
     if not path.is_file():
         raise ValueError(f"there is no search to resume in {folder}: {path.name} is not there (--output_dir)")
-    if given:
-        raise ValueError(
-            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(given)}"
-        )
+    check_resumed_with(given)
     settings = json.loads(path.read_text(encoding="utf-8"))
     if trials is not None:
         check_count("trials", trials)
