@@ -254,6 +254,12 @@ class GreedyLists:
         taken = (self.profiles[: position - 1, column] == profile) & (self.items[: position - 1, column] != 0)
         return taken.sum(0)
 
+    def _saved(self, profile: Tensor, column: Tensor, before: Tensor, places: int) -> Tensor:
+        """How much an item of the profile saves of S_KL in a list that has `before [n, C]` in its other places, in float64."""
+        members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
+        p, before = self.p.T[column].gather(1, members), before.gather(1, members)
+        return divergence_saved(p, before, shares, self.beta, places).sum(1)
+
     def _decide(self, profile: Tensor, columns: Tensor, of: Tensor, weight: Tensor, position: int) -> Tensor:
         """The winning profile of each of `columns`, in float64 and by the rule for ties.
 
@@ -262,9 +268,7 @@ class GreedyLists:
         column = columns[of]
         row, taken = self.heads.rows(self.user[column], profile), self._taken(profile, column, position)
         relevance, item = self.heads.values[row, taken].double(), self.heads.items[row, taken]
-        members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
-        p, picked = self.p.T[column].gather(1, members), self.picked.T[column].gather(1, members)
-        saved = divergence_saved(p, picked, shares, self.beta, position).sum(1)
+        saved = self._saved(profile, column, self.picked.T[column], position)
         w = weight[column]
         objective = torch.where(w == 1, 0, (1 - w) * relevance) + w * saved
         objective.masked_fill_(relevance == -torch.inf, -torch.inf)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.calibration import kl_divergence
-from recbole_leaprec.categories import ItemCategories, divergence_saved
+from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.reranking.greedy import (
     CLOSED,
     COLUMNS,
@@ -128,8 +128,8 @@ class Sets(GreedyLists):
         self.heads.find(user, entering, position=1)
         row, taken = self.heads.rows(user, entering), self._taken(entering, column, self.shape[0] + 1)
         worth, item = self.heads.values[row, taken], self.heads.items[row, taken]
-        rest = self.picked.T[column] - self.categories.profiles[leaving.profile]
-        saved = self._saved(entering, column, rest) - self._saved(leaving.profile, column, rest)
+        k, rest = self.shape[0], (self.picked.T[column] - self.categories.profiles[leaving.profile]).clamp_min_(0)
+        saved = self._saved(entering, column, rest, k) - self._saved(leaving.profile, column, rest, k)
         gain = torch.where(weight == 1, 0, (1 - weight) * (worth - leaving.worth)) + weight * saved
         gain.masked_fill_(item == 0, -torch.inf)
         made = best_by_rule(leaving.of, lists, gain, worth, -item, -leaving.worth, leaving.item) & (gain > TIE)
@@ -143,12 +143,6 @@ class Sets(GreedyLists):
         self.picked[:, column] += (self.categories.profiles[entering] - self.categories.profiles[leaving.profile]).T
         self.best[leaving.profile, column] = leaving.worth.float()
         self.best[entering, column] = following.float().clamp_min_(CLOSED)
-
-    def _saved(self, profile: Tensor, column: Tensor, rest: Tensor) -> Tensor:
-        """How much an item of the profile saves of S_KL beside the `rest [n, C]` of its list, in float64."""
-        members, shares = self.categories.profile_categories[profile], self.categories.profile_shares[profile]
-        p, before = self.p.T[column].gather(1, members), rest.gather(1, members).clamp_min_(0)
-        return divergence_saved(p, before, shares, self.beta, self.shape[0]).sum(1)
 
 
 @dataclass(frozen=True)
