@@ -45,9 +45,8 @@ def test_sets_are_the_best_of_all_nearly_always(method):
             gap = values.amax(0) - objective(scores, p, categories, lists, lam, method)
             missed += (gap / (values.amax(0) - values.amin(0)).clamp_min(1e-12)).tolist()
     missed = torch.tensor(missed)  # as a share of what there is between the best set and the worst
-    assert (missed <= 1e-7).double().mean() >= 0.95
-    assert (missed <= 0.01).double().mean() >= 0.99
-    assert missed.max() < 0.2
+    assert (missed <= 1e-7).double().mean() >= 0.995
+    assert missed.max() <= 0.01
 
 
 def larger_case(users: int = 40):
@@ -60,13 +59,14 @@ def larger_case(users: int = 40):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("lam", LAMBDAS)
-def test_a_set_is_never_worse_than_the_lists_it_starts_from(method, lam):
+def test_a_set_is_never_worse_than_greedy_lists_and_top_k(method, lam):
     scores, p, categories = larger_case()
     g = scores.double()
     if method == "setwise":
         g = torch.cat([g[:, :1], g[:, 1:].softmax(1)], 1)
     found = objective(scores, p, categories, rerank(scores, p, categories, 10, method, lam), lam, method)
-    for start in (rerank(g, p, categories, 10, "calirec_plus", lam), rerank(scores, p, categories, 10, "none")):
+    starts = [rerank(g, p, categories, 10, "calirec_plus", start) for start in (lam / (4 - 3 * lam), lam)]
+    for start in (*starts, rerank(scores, p, categories, 10, "none")):
         assert (found >= objective(scores, p, categories, start, lam, method) - 1e-9).all()
 
 
