@@ -28,7 +28,10 @@ def main(argv: list[str] | None = None) -> int:
         if "--help" in argv or "-h" in argv:
             print(help_text(name))
             return 0
-        arguments = parse(argv)
+        folders = [word for word in argv if not word.startswith("-")] if name == "report" else []
+        arguments = parse([word for word in argv if word not in folders])
+        if folders:
+            arguments["folders"] = folders
         debug = str(arguments.get("state", "")).lower() == "debug"
     except ValueError as error:
         return _fail(error)
@@ -244,6 +247,75 @@ def shift(arguments: dict[str, Any]) -> None:
     print(f"\n{table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
 
 
+def users(arguments: dict[str, Any]) -> None:
+    """Show how S_KL spreads over the test users at several lambdas, and for one user the lists at each."""
+    from recbole_leaprec.quick_start import EVALUATION_KEYS
+    from recbole_leaprec.users import users as run_users
+
+    options = _take_options(arguments, USERS_OPTIONS, EVALUATION_KEYS)
+    if not isinstance(options.get("checkpoint"), str):
+        raise ValueError(f"--checkpoint=FILE is needed, {USERS_OPTIONS['checkpoint'][0]}")
+    folder = _folder("users", options)
+    options.pop("output_dir", None)
+    if "lambdas" in options:
+        options["lambdas"] = _lambdas(options["lambdas"])
+    result = run_users(folder, config_dict=arguments, **options)
+    table = result["density"].groupby("lambda", as_index=False)[["mean_skl", "ndcg"]].first()
+    print(f"\n{result['case'] or table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
+
+
+def study(arguments: dict[str, Any]) -> int | None:
+    """Run a whole experiment from a file: train, rerank in every way, compare, and leave a report. The same command goes on after an interruption."""
+    from recbole_leaprec.config import known_keys
+    from recbole_leaprec.study import study as run_study
+
+    options = _take_options(arguments, STUDY_OPTIONS, known_keys())
+    if not isinstance(options.get("spec"), str):
+        raise ValueError(f"--spec=FILE is needed, {STUDY_OPTIONS['spec'][0]}")
+    folder = options.get("output_dir") or f"output/study-{Path(options['spec']).stem}"
+    show_progress = arguments.pop("show_progress", True)
+    try:
+        page = run_study(options["spec"], folder, arguments, show_progress)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; what is done is in {folder}, and the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+    print(f"\neverything is in {folder}; open {page}")
+    return None
+
+
+def report(arguments: dict[str, Any]) -> None:
+    """Make one page, report.html, out of the folders of runs, trade-offs or a study: curves, comparisons, users."""
+    from recbole_leaprec.quick_start import EVALUATION_KEYS
+    from recbole_leaprec.report.command import report as run_report
+
+    options = _take_options(arguments, {"folders": None, **REPORT_OPTIONS}, EVALUATION_KEYS)
+    for name, read in (("rerankers", _words), ("lambdas", _lambdas)):
+        if name in options:
+            options[name] = read(options[name])
+    out = options.pop("out", None) or f"{_folder('report', {})}/report.html"
+    print(f"\nopen {run_report(options.pop('folders', []), out, config_dict=arguments, **options)}")
+
+
+USERS_OPTIONS = {
+    "checkpoint": ("the model.pth of a run", None),
+    "user": ("a user of the dataset, for a case study", "none"),
+    "reranker": ("its name", "leaprec"),
+    "lambdas": ("start:stop:step, or numbers with commas", "0,0.1,0.3,0.5,0.7,0.9"),
+    "output_dir": ("where everything goes", "output/users-<time>"),
+}
+
+STUDY_OPTIONS = {
+    "spec": ("the file of a study, such as properties/study/ml-100k.yaml", None),
+    "output_dir": ("where everything goes", "output/study-<name of the file>"),
+}
+
+REPORT_OPTIONS = {
+    "out": ("the page", "output/report-<time>/report.html"),
+    "users": ("how many users can be looked at", 50),
+    "rerankers": ("names with commas, for runs that have not been measured", "leaprec,calirec,calirec_plus,setwise"),
+    "lambdas": ("start:stop:step, or numbers with commas, for the same", "0:1:0.1"),
+}
+
 SHIFT_OPTIONS = {
     "window": ("items that a category mix is made of", 20),
     "longest": ("longest interval", 200),
@@ -300,6 +372,9 @@ COMMANDS: dict[str, Callable[[dict[str, Any]], int | None]] = {
     "evaluate": evaluate,
     "tradeoff": tradeoff,
     "shift": shift,
+    "users": users,
+    "study": study,
+    "report": report,
     "tune": tune,
     "recommend": recommend,
 }
@@ -348,6 +423,43 @@ _USAGE = {
 
         options:
         {options}""",
+    "users": """
+        usage: leaprec users --checkpoint=output/.../model.pth [--user=42] [--reranker=leaprec] [--lambdas=0,0.3,0.9] [--key=value ...]
+
+        {summary}
+
+          leaprec users --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth
+          leaprec users --checkpoint=... --user=42 --lambdas=0,0.3,0.9
+
+        keys that can be changed: {evaluation_keys}
+
+        options:
+        {options}""",
+    "study": """
+        usage: leaprec study --spec=FILE [--output_dir=FOLDER] [--key=value ...]
+
+        {summary}
+
+          leaprec study --spec=properties/study/ml-100k.yaml
+          leaprec study --spec=properties/study/paper.yaml --data_path=/my/data
+
+        every key of RecBole and the plugin that is given wins over the settings of the file
+
+        options:
+        {options}""",
+    "report": """
+        usage: leaprec report FOLDER [FOLDER ...] [--out=report.html] [--key=value ...]
+
+        {summary}
+
+          leaprec report output/SASRecCD-ml-100k-20240101-120000
+          leaprec report output/run1 output/run2 --out=report.html
+          leaprec report output/study-ml-100k --out=page/report.html --users=100
+
+        keys that can be changed for runs that have not been measured: {evaluation_keys}
+
+        options:
+        {options}""",
     "tune": """
         usage: leaprec tune --space=FILE [--model=SASRecCD] [--dataset=ml-100k] [--option=value ...] [--key=value ...]
 
@@ -386,7 +498,8 @@ def help_text(command: str) -> str:
     from recbole_leaprec.quick_start import EVALUATION_KEYS
 
     options = {
-        "tradeoff": TRADEOFF_OPTIONS, "shift": SHIFT_OPTIONS, "tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS,
+        "tradeoff": TRADEOFF_OPTIONS, "shift": SHIFT_OPTIONS, "users": USERS_OPTIONS, "study": STUDY_OPTIONS,
+        "report": REPORT_OPTIONS, "tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS,
     }.get(command, {})  # fmt: skip
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,8 +65,16 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 
+def check_lambdas(lambdas: Iterable[Any]) -> None:
+    """ValueError unless all of them are numbers in [0, 1]."""
+    for lam in lambdas:
+        if isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam <= 1:
+            raise ValueError(f"lambdas must be numbers in [0, 1], got {lam!r}")
+
+
 PLUGIN_KEYS = {
     "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
+    "title_field": Key("item feature that names items in reports", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference a step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
     "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
     "gamma": Key("weight of the calibration-disentangled term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),

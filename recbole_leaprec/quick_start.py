@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 EVALUATION_KEYS = frozenset(
     ("reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
-     "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "data_path", "output_dir", "gpu_id", "use_gpu",
+     "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "output_dir", "gpu_id", "use_gpu",
      "show_progress", "state")
 )  # fmt: skip
 """What `evaluate` may change of a trained run; everything else belongs to the model."""

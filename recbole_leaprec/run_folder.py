@@ -10,12 +10,13 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 from recbole.utils.logger import RemoveColorFilter
 from tqdm import tqdm
@@ -72,6 +73,18 @@ def write_json(path: Path, content: Any) -> None:
 def write_yaml(path: Path, content: Any) -> None:
     with written_whole(path) as scratch:
         scratch.write_text(yaml.safe_dump(content, sort_keys=True), encoding="utf-8")
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    with written_whole(path) as scratch:
+        table.to_csv(scratch, index=False)
+
+
+def check_unused(folder: Path, names: Iterable[str]) -> None:
+    """ValueError if one of these is in the folder already."""
+    for name in names:
+        if (folder / name).exists():
+            raise ValueError(f"output_dir {folder} holds a {name} already; name another")
 
 
 def versions() -> dict[str, str]:

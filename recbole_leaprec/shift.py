@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recbole_leaprec.calibration import kl_divergence
 from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.run_folder import written_whole
+from recbole_leaprec.run_folder import check_unused, write_csv
 
 
 def shift(
@@ -36,16 +36,14 @@ def shift(
     for name, value in (("window", window), ("longest", longest), ("step", step)):
         check_count(name, value)
     folder = Path(output_dir)
-    if (folder / "shift.csv").exists():
-        raise ValueError(f"output_dir {folder} holds a shift.csv already; name another")
+    check_unused(folder, ["shift.csv"])
     config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     dataset = create_dataset(config)
     dataset.build()
     sequences, intervals = dataset.sequences, range(0, longest + 1, step)
     table = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, window, config["beta"])
     folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / "shift.csv") as scratch:
-        table.to_csv(scratch, index=False)
+    write_csv(folder / "shift.csv", table)
     plot_shift(table, window, config["dataset"], folder / "shift")
     return table
 

@@ -1,8 +1,9 @@
-"""How sure a figure is: bootstrap intervals over users."""
+"""How sure a figure is: bootstrap intervals and paired tests over users."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
 
 _CHUNK = 2**22
 """Resampled users held at once."""
@@ -24,3 +25,32 @@ def bootstrap_interval(values: np.ndarray, samples: int = 1000, level: float = 0
         means.append(counts @ values / users)
     tail = (1 - level) / 2
     return np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0)
+
+
+def paired_test(differences: np.ndarray) -> tuple[float, float]:
+    """`(mean, p)` of a two-sided t-test that the mean of the users' differences is 0; p is 1 where no user differs.
+
+    Example:
+        >>> mean, p = paired_test(np.array([1.0, 2.0, 3.0]))
+        >>> mean, round(p, 4)
+        (2.0, 0.0742)
+    """
+    users, mean, error = len(differences), differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
+    if not differences.any():
+        return 0.0, 1.0
+    if error == 0:  # all users differ by the same
+        return float(mean), 0.0
+    return float(mean), float(2 * stats.t.sf(abs(mean) / error, users - 1))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values adjusted for their number (Holm, 1979): rejecting what is below a level keeps the chance of any false alarm there.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return adjusted

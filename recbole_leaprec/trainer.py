@@ -71,18 +71,21 @@ class LeapRecTrainer(CompatTrainer):
         return interaction, scores, positive_u, positive_i
 
     def evaluate_rerankings(
-        self, eval_data, rerankings: list[Reranking], show_progress: bool = False
+        self, eval_data, rerankings: list[Reranking], show_progress: bool = False, ranks: bool = False
     ) -> list[dict[str, Any]]:
         """Metrics of each reranking, from one pass of scoring: `[{"metrics": ..., "seconds": ..., "struct": ...}]`.
 
-        `struct` is what RecBole's evaluator gets; `per_user` reads it, too.
+        `struct` is what RecBole's evaluator gets; `per_user` reads it, too. With `ranks`, it holds the places of the lists' items
+        in the model's own ranking.
         """
         before = self.eval_collector.rerankings
         self.eval_collector.rerank_with(rerankings)
+        self.eval_collector.ranks_wanted = ranks
         try:
             self.evaluate(eval_data, load_best_model=False, show_progress=show_progress)
         finally:
             self.eval_collector.rerank_with(before)
+            self.eval_collector.ranks_wanted = False
         return [
             {"metrics": plain(self.evaluator.evaluate(run.struct)), "seconds": run.seconds, "struct": run.struct}
             for run in self.eval_collector.collected

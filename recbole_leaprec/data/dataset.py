@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import csv
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
 import torch
 import yaml
 from recbole.data.interaction import Interaction
@@ -185,6 +187,25 @@ class SequenceDataset(CompatDataset):
                 HISTORY_END: target - 1,
             }
         )
+
+    def item_names(self) -> list[str]:
+        """What to call each item, by id: its `title_field` in the .item file, or its token where there is none."""
+        tokens = self.field2id_token[self.iid_field].tolist()
+        field = self.config["title_field"]
+        if field is None:
+            return tokens
+        path = Path(self.dataset_path) / f"{self.dataset_name}.item"
+        header = _header(path, self.config)
+        if field not in header:
+            raise ValueError(
+                f"{path} has no field {field!r} (title_field){did_you_mean(field, header)} {_fields_of(path, self.config)}"
+            )
+        rows = pd.read_csv(
+            path, sep=self.config["field_separator"], encoding=self.config["encoding"], dtype=str, header=0, names=header,
+            quoting=csv.QUOTE_NONE, keep_default_na=False, usecols=[self.iid_field, field],
+        )  # fmt: skip
+        names = dict(zip(rows[self.iid_field], rows[field], strict=True))
+        return [names.get(token) or token for token in tokens]
 
     def preference_table(self, alpha: float) -> Tensor:
         """`[N, C]` preference after each flat position; look it up with HISTORY_END."""

@@ -37,6 +37,12 @@ class Sequences:
         items = self.items[(start[:, None] + place).clamp_max(len(self.items) - 1)]
         return items * (place < count[:, None]), count
 
+    def latest(self, target: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        """The last `length` items before each flat position, `[B, length]`, zeros in front; and how many there are in all `[B]`."""
+        start = self.offsets[self.user_of(target)]
+        place = target[:, None] - length + torch.arange(length)
+        return self.items[place.clamp_min(0)] * (place >= start[:, None]), target - start
+
     def history(self, target: Tensor) -> tuple[Tensor, Tensor]:
         """Everything before each flat position, as pairs (row, item)."""
         start = self.offsets[self.user_of(target)]

@@ -18,6 +18,8 @@ _logger = logging.getLogger(__name__)
 
 PREFERENCES = {"sequential": SEQUENTIAL_PREFERENCE, "static": STATIC_PREFERENCE}
 LISTS = ("rec.items", "rec.topk")
+RANKS = "rec.ranks"
+"""Where a list's items stand in the model's own ranking, from 1; collected on request."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class RerankingCollector(CompatCollector):
         for name in LISTS:
             setattr(self.register, name, False)
         self.collected: list[Collected] = []
+        self.ranks_wanted = False
         self._warned = 0  # once for a number of short lists, not once an epoch
         self.rerank_with([Reranking()])
 
@@ -99,6 +102,7 @@ class RerankingCollector(CompatCollector):
         positive = torch.zeros_like(scores_tensor, dtype=torch.int)
         positive[positive_u, positive_i] = 1
         positives = positive.sum(1, keepdim=True)
+        ranks = scores_tensor.argsort(dim=1, descending=True, stable=True).argsort(dim=1) + 1 if self.ranks_wanted else None
         for runs in self._sweeps.values():
             started = _now(scores_tensor)
             sweep = self._sweep(runs, scores_tensor, interaction)
@@ -107,6 +111,8 @@ class RerankingCollector(CompatCollector):
                 run.seconds += seconds / len(runs)
                 run.users += len(lists)
                 run.short += int((lists[:, -1] == 0).sum())
+                if ranks is not None:
+                    run.struct.update_tensor(RANKS, ranks.gather(1, lists))
                 if "rec.items" in self._lists_needed:
                     run.struct.update_tensor("rec.items", lists)
                 if "rec.topk" in self._lists_needed:

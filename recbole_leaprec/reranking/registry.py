@@ -31,20 +31,22 @@ class Reranker:
     Attributes:
         target: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
         candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
+        complexity: for n users, m items, a of them candidates, lists of k, c categories and P profiles.
     """
 
     name: str
     target: Target
     run: RerankFunction
     candidates: int | None = None
+    complexity: str = ""
 
 
 RERANKERS: dict[str, Reranker] = {}
 
 
-def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None) -> None:
+def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None, complexity: str = "") -> None:
     """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
-    RERANKERS[name] = Reranker(name, target, run, candidates)
+    RERANKERS[name] = Reranker(name, target, run, candidates, complexity)
 
 
 def get_reranker(name: str) -> Reranker:
@@ -61,28 +63,29 @@ def register_greedy(name: str, target: Target, weight: Callable[[float, int], fl
         table = [[weight(lam, position) for position in range(1, k + 1)] for lam in lambdas]
         return greedy(scores, p, categories, k, torch.tensor(table, dtype=torch.float64), beta)
 
-    register(name, target, run)
+    register(name, target, run, complexity="O(n (m + k P))")
 
 
-def register_solver(name: str, target: Target, module: ModuleType) -> None:
+def register_solver(name: str, target: Target, module: ModuleType, complexity: str) -> None:
     """A method that solves one program a user: `module.solve`, over `module.CANDIDATES` items."""
 
     def run(scores, p, categories, k, lambdas, beta):
         return solve_all(module.solve, scores, p, categories, k, lambdas)
 
-    register(name, target, run, module.CANDIDATES)
+    register(name, target, run, module.CANDIDATES, complexity)
 
 
 def _none(scores, p, categories, k, lambdas, beta):
     return top_items(scores, k).expand(len(lambdas), -1, -1)
 
 
-register("none", None, _none)
+_SWAPS = "O(n (m + s k P)), s swaps"
+register("none", None, _none, complexity="O(n m)")
 register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / position))
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
-register("setwise", "sequential", partial(setwise, gain=probability))
-register("setwise_raw", "sequential", partial(setwise, gain=raw_score))
-register_solver("mip", "static", mip)
-register_solver("mcf", "static", mcf)
+register("setwise", "sequential", partial(setwise, gain=probability), complexity=_SWAPS)
+register("setwise_raw", "sequential", partial(setwise, gain=raw_score), complexity=_SWAPS)
+register_solver("mip", "static", mip, complexity="O(n a^k) at worst")
+register_solver("mcf", "static", mcf, complexity="O(n a^2 (a + k c))")

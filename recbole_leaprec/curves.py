@@ -1,0 +1,138 @@
+"""Curves over lambda, each of one method, and what they come to at the same S_KL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from recbole_leaprec.measured import BASE, METRICS, Measured, figure_rows
+from recbole_leaprec.significance import holm, paired_test
+
+_SKL = METRICS.index("skl")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One reranker on one model, measured once or, with several seeds, more often; figures are each user's mean over the seeds.
+
+    Attributes:
+        group: `method`, or `ablation`.
+        runs: of the same dataset; the first one's lists are those to look at.
+        training: seconds of training, the mean over the runs, nan if not known.
+        asked: the lambdas to show; None for all that every run has.
+    """
+
+    name: str
+    reranker: str
+    runs: Sequence[Measured]
+    group: str = "method"
+    training: float = float("nan")
+    asked: Sequence[float] | None = None
+
+    @property
+    def model(self) -> str:
+        return self.runs[0].info["model"]
+
+    @cached_property
+    def lambdas(self) -> list[float]:
+        """Rising."""
+        measured = [{lam for name, lam in run.place if name == self.reranker} for run in self.runs]
+        both = set.intersection(*measured)
+        return sorted(both if self.asked is None else both.intersection(self.asked))
+
+    @cached_property
+    def figures(self) -> np.ndarray:
+        """`[L, metric, U]`, for each lambda."""
+        return self._mean(self.reranker, self.lambdas)
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """`[metric, U]`: of the model's own ranking."""
+        return self._mean(BASE, [0.0])[0]
+
+    def _mean(self, reranker: str, lambdas: Sequence[float]) -> np.ndarray:
+        return np.mean([run.figures[[run.place[reranker, lam] for lam in lambdas]] for run in self.runs], axis=0)
+
+    @cached_property
+    def seconds(self) -> np.ndarray:
+        """`[L]` of reranking."""
+        return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
+
+    def at_skl(self, target: float) -> np.ndarray | None:
+        """`[metric, U]`: what every user gets where the mean S_KL is `target`.
+
+        That is between two neighbouring lambdas: with the right chance, a user gets the list of the one, else that of the other,
+        and the figures are what is to be expected then. A model whose own ranking is calibrated enough is left as it is; None
+        where no lambda is.
+        """
+        points = [self.base, *(self.figures if self.reranker != BASE else [])]
+        skl = [point[_SKL].mean() for point in points]
+        if skl[0] <= target:
+            return points[0]
+        for number in range(1, len(points)):
+            if skl[number] <= target:
+                share = (skl[number - 1] - target) / (skl[number - 1] - skl[number])
+                return (1 - share) * points[number - 1] + share * points[number]
+        return None
+
+
+def curve_table(curves: Sequence[Curve], samples: int = 1000) -> pd.DataFrame:
+    """A row for each method and lambda, as `Measured.table`, after a row for each model's own ranking."""
+    rows = []
+    for curve in curves:
+        points, figures = [(BASE, 0.0, 0.0)], curve.base[None]
+        if curve.reranker != BASE:
+            points += [(curve.reranker, lam, seconds) for lam, seconds in zip(curve.lambdas, curve.seconds, strict=True)]
+            figures = np.concatenate([figures, curve.figures])
+        for (reranker, lam, seconds), row in zip(points, figure_rows(figures, curve.runs[0].k, samples), strict=True):
+            first = {"method": curve.name, "group": curve.group, "model": curve.model, "reranker": reranker, "lambda": lam}
+            rows.append({**first, "seeds": len(curve.runs), **row, "seconds": seconds})
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A reference, and the curves to hold against it; the reference may be among them."""
+
+    reference: Curve
+    curves: Sequence[Curve]
+
+
+def compare(comparison: Comparison, targets: Sequence[float]) -> pd.DataFrame:
+    """Each method against the reference where both have the same mean S_KL: nDCG and HR, with a paired t-test over the users.
+
+    Returns:
+        A row for each method, S_KL and metric that both reach: `value`, `reference_value`, `difference`, `p`, and `p_holm`, which is
+        adjusted for as many tests as the table has (Holm, 1979).
+    """
+    reference = comparison.reference
+    rows = []
+    for target in targets:
+        ours = reference.at_skl(target)
+        for curve in comparison.curves:
+            theirs = curve.at_skl(target)
+            if curve is reference or ours is None or theirs is None:
+                continue
+            for metric in ("ndcg", "hit"):
+                one, other = theirs[METRICS.index(metric)], ours[METRICS.index(metric)]
+                difference, p = paired_test(one - other)
+                rows.append(
+                    {
+                        "method": curve.name, "group": curve.group, "reference": reference.name, "skl": target, "metric": metric,
+                        "value": one.mean(), "reference_value": other.mean(), "difference": difference, "p": p,
+                    }
+                )  # fmt: skip
+    columns = ["method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
+
+
+def own_targets(reference: Curve, count: int = 4) -> list[float]:
+    """S_KL figures to compare at: those of the reference at lambdas spread over its curve, to two digits."""
+    skl = reference.figures[:, _SKL].mean(-1)
+    inner = np.linspace(0, len(skl) - 1, count + 2)[1:-1].round().astype(int)
+    return sorted({float(f"{skl[n]:.2g}") for n in inner}, reverse=True)

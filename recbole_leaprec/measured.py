@@ -1,0 +1,177 @@
+"""What the lists of one trained model come to, for every test user and in many rerankings: what curves and pages are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.evaluator.collector import RANKS
+from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE
+from recbole_leaprec.evaluator.per_user import per_user
+from recbole_leaprec.quick_start import trained_run
+from recbole_leaprec.run_folder import written_whole
+from recbole_leaprec.shift import category_shift
+from recbole_leaprec.significance import bootstrap_interval
+
+METRICS = ("hit", "ndcg", "skl", "ckl")
+BASE = "none"
+"""The reranker of a model's own ranking."""
+
+FILE = "measured.npz"
+HISTORY = 20
+"""Items of a history that are kept for looking at."""
+
+INTERVALS, WINDOW = range(0, 201, 10), 20
+"""Of the shift of categories."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures and lists of M rerankings, the first of which is the model's own ranking, for U test users.
+
+    Attributes:
+        info: `model`, `dataset`, `checkpoint`, `seed`, `k`, `interactions`, and `training`, its seconds if known.
+        rerankers, lambdas, seconds: `[M]`.
+        figures: `[M, len(METRICS), U]`.
+        lists, ranks: `[M, U, K]` item ids, 0 where a list is short, and their places in the model's own ranking, from 1.
+        users, targets, preference: `[U]` tokens, `[U]` the items to find, `[U, C]` the sequential preferences.
+        history, history_length: `[U, HISTORY]` the last items before the target, 0 in front where there are fewer; `[U]`.
+        items, item_categories, categories: `[I]` names, `[I, C]` whether an item has a category (one without any has all), `[C]` names.
+        shift: `[3, .]` interval, divergence and users, as `category_shift` has them.
+    """
+
+    info: dict[str, Any]
+    rerankers: np.ndarray
+    lambdas: np.ndarray
+    seconds: np.ndarray
+    figures: np.ndarray
+    lists: np.ndarray
+    ranks: np.ndarray
+    users: np.ndarray
+    targets: np.ndarray
+    preference: np.ndarray
+    history: np.ndarray
+    history_length: np.ndarray
+    items: np.ndarray
+    item_categories: np.ndarray
+    categories: np.ndarray
+    shift: np.ndarray
+
+    @property
+    def k(self) -> int:
+        return self.info["k"]
+
+    @cached_property
+    def place(self) -> dict[tuple[str, float], int]:
+        """Where each `(reranker, lambda)` stands among the M."""
+        return {
+            (name, lam): n for n, (name, lam) in enumerate(zip(self.rerankers.tolist(), self.lambdas.tolist(), strict=True))
+        }
+
+    def figure(self, metric: str) -> np.ndarray:
+        """`[M, U]`."""
+        return self.figures[:, METRICS.index(metric)]
+
+    def table(self, samples: int = 1000) -> pd.DataFrame:
+        """A row for each reranking: `model`, `checkpoint`, `reranker`, `lambda`, each metric with its interval, `seconds`."""
+        rows = figure_rows(self.figures, self.k, samples)
+        for row, name, lam, seconds in zip(rows, self.rerankers, self.lambdas, self.seconds, strict=True):
+            row["seconds"] = seconds
+            row |= {"model": self.info["model"], "checkpoint": self.info["checkpoint"], "reranker": name, "lambda": lam}
+        first = ["model", "checkpoint", "reranker", "lambda"]
+        table = pd.DataFrame(rows)
+        return table[first + [column for column in table if column not in first]]
+
+    def save(self, path: Path) -> None:
+        arrays = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "info"}
+        with written_whole(path) as scratch, open(scratch, "wb") as file:
+            np.savez_compressed(file, info=np.array(json.dumps(self.info)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Measured:
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                arrays = {name: content[name] for name in content.files}
+            return cls(info=json.loads(str(arrays.pop("info"))), **arrays)
+        except (ValueError, KeyError, TypeError, EOFError, OSError) as error:
+            raise ValueError(f"{path} is not a measurement of this version of the plugin: {error}") from error
+
+
+def figure_rows(figures: np.ndarray, k: int, samples: int) -> list[dict[str, float]]:
+    """For each of the M of `figures [M, metric, U]`, the means over users and their 95 % intervals."""
+    flat = figures.reshape(-1, figures.shape[-1]).T
+    low, high = bootstrap_interval(flat, samples).reshape(2, len(figures), -1)
+    means = figures.mean(-1)
+    return [
+        {
+            column: float(value)
+            for number, metric in enumerate(METRICS)
+            for column, value in (
+                (f"{metric}@{k}", means[n, number]),
+                (f"{metric}@{k}_low", low[n, number]),
+                (f"{metric}@{k}_high", high[n, number]),
+            )
+        }
+        for n in range(len(figures))
+    ]
+
+
+def measure(
+    checkpoint: str | Path,
+    rerankers: Mapping[str, Sequence[float]],
+    config_dict: dict[str, Any],
+    log_name: str = "measure.log",
+) -> Measured:
+    """Score the test users once and rerank them in every way.
+
+    Args:
+        rerankers: the lambdas of each; the model's own ranking is always there.
+        config_dict: keys to change, as for `evaluate`; `output_dir` is where the log goes.
+
+    Raises:
+        ValueError: as `evaluate`.
+    """
+    changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
+    with trained_run(checkpoint, changes, log_name) as (run, trainer):
+        config, k = run.config, max(run.config["topk"])
+        asked = [Reranking()]
+        for name, lambdas in rerankers.items():
+            one = replace(Reranking.from_config(config, 0.0), method=name)
+            asked += [replace(one, lam=float(lam)) for lam in lambdas] if name != BASE else []
+        results = trainer.evaluate_rerankings(run.test_data, asked, show_progress=config["show_progress"], ranks=True)
+        structs = [result["struct"] for result in results]
+        figures = [per_user(struct, k, config["beta"]) for struct in structs]
+        data, targets = run.dataset, run.test_data.dataset.targets
+        sequences = data.sequences
+        latest, length = sequences.latest(targets, HISTORY)
+        shift = category_shift(sequences.items, sequences.offsets, data.categories, INTERVALS, WINDOW, config["beta"])
+        return Measured(
+            info={
+                "model": config["model"], "dataset": config["dataset"], "checkpoint": str(checkpoint), "seed": config["seed"],
+                "k": k, "interactions": len(sequences.items), "reranker": config["reranker"], "lambda": config["rerank_lambda"],
+                "config": config.plain(),
+            },
+            rerankers=np.array([one.method for one in asked]),
+            lambdas=np.array([one.lam for one in asked]),
+            seconds=np.array([result["seconds"] for result in results]),
+            figures=np.stack([np.stack([one[f"{metric}@{k}"].numpy() for metric in METRICS]) for one in figures]),
+            lists=np.stack([struct.get("rec.items")[:, :k].numpy() for struct in structs]).astype(np.int32),
+            ranks=np.stack([struct.get(RANKS)[:, :k].numpy() for struct in structs]).astype(np.int32),
+            users=np.array(data.field2id_token[data.uid_field])[sequences.user_of(targets)].astype(str),
+            targets=sequences.items[targets].numpy(),
+            preference=structs[0].get(SEQUENTIAL_PREFERENCE).numpy().astype(np.float32),
+            history=latest.numpy().astype(np.int32),
+            history_length=length.numpy(),
+            items=np.array(data.item_names()).astype(str),
+            item_categories=(data.categories.distribution > 0).numpy(),
+            categories=np.array(data.categories.names).astype(str),
+            shift=shift.to_numpy(dtype=float).T,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Tables, pictures and one page that opens from disk, out of curves."""

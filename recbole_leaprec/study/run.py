@@ -1,0 +1,147 @@
+"""Running a study, part by part; a part that is done is not done again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from tqdm import tqdm
+
+from recbole_leaprec.curves import Comparison, Curve
+from recbole_leaprec.measured import FILE, Measured, measure
+from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.report.write import EXPLORED, write_report
+from recbole_leaprec.run_folder import write_yaml
+from recbole_leaprec.study.spec import Part, Spec, part_name
+
+SPEC = "study.yaml"
+
+
+def study(
+    spec: str | Path, output_dir: str | Path, config_dict: dict[str, Any] | None = None, show_progress: bool = True
+) -> Path:
+    """Train every model of a study, rerank its test lists in every way, compare the methods, and draw.
+
+    The same call goes on where an earlier one was interrupted: a model that is trained and lists that are measured stay.
+    Methods, lambdas, seeds and backbones may be added meanwhile; settings of models that are there already may not change.
+
+    Leaves in `output_dir`: a folder for each model, `tradeoff.csv`, `comparison.csv`, `times.csv`, `density.csv`, `shift.csv`,
+    pictures of them, and `report.html`.
+
+    Args:
+        spec: a yaml file, such as properties/study/ml-100k.yaml.
+        config_dict: keys that win over the file's settings.
+
+    Returns:
+        The report's path.
+
+    Raises:
+        ValueError: bad arguments, or a folder that holds another study; nothing is written then.
+    """
+    plan, folder = Spec.read(spec, config_dict), Path(output_dir)
+    parts = list(plan.parts())
+    _check_same(plan, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_yaml(folder / SPEC, plan.content)
+    for number, part in enumerate(parts, 1):
+        _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
+    out = folder / "report.html"
+    report_study(folder, out)
+    return out
+
+
+def report_study(folder: Path, out: Path, users: int = EXPLORED) -> None:
+    """The page of what is done of a study, with its tables and pictures."""
+    plan = Spec.of(yaml.safe_load((folder / SPEC).read_text(encoding="utf-8")))
+    curves = study_curves(plan, folder)
+    if not curves:
+        raise ValueError(f"{folder}: no part of this study is done yet")
+    write_report(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
+
+
+def _check_same(plan: Spec, folder: Path) -> None:
+    """ValueError if the folder holds models that were trained in another way."""
+    if not (folder / SPEC).exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise ValueError(f"output_dir {folder} holds something else than a study; name another")
+        return
+    before = Spec.of(yaml.safe_load((folder / SPEC).read_text(encoding="utf-8")))
+    for part in plan.parts():
+        if not (folder / part.name / "model").exists():
+            continue
+        earlier = {**before.content["settings"], **before.variant(part.variant)}
+        now = {**plan.content["settings"], **plan.variant(part.variant)}
+        for key in sorted((earlier.keys() | now.keys()) - {"data_path", "show_progress"}):
+            if earlier.get(key) != now.get(key):
+                raise ValueError(
+                    f"{folder} holds {part.name}, trained with {key}: {earlier.get(key)!r} and not {now.get(key)!r}; "
+                    f"name another output_dir, or remove it"
+                )
+
+
+def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
+    common = {"show_progress": show_progress}
+    if not (folder / "model" / "result.json").exists():
+        _say(f"{title}: training", show_progress)
+        shutil.rmtree(folder, ignore_errors=True)  # what an interrupted training has left
+        run_leaprec(config_dict={**part.settings, **common, "output_dir": str(folder / "model")})
+    if not (folder / FILE).exists() or not _covers(Measured.load(folder / FILE), part.rerankers):
+        _say(f"{title}: reranking", show_progress)
+        shutil.rmtree(folder / "measuring", ignore_errors=True)
+        data = {"data_path": part.settings["data_path"]} if "data_path" in part.settings else {}
+        given = {**common, **data, "output_dir": str(folder / "measuring")}
+        measured = measure(folder / "model" / "model.pth", part.rerankers, given)
+        measured.save(folder / FILE)
+
+
+def _say(text: str, show: bool) -> None:
+    if show:
+        tqdm.write(text, file=sys.stderr)
+
+
+def _covers(measured: Measured, rerankers: dict[str, list[float]]) -> bool:
+    return all((name, lam) in measured.place for name, lambdas in rerankers.items() for lam in lambdas)
+
+
+def study_curves(plan: Spec, folder: Path) -> list[Curve]:
+    """The curves of all methods, over the seeds that are done; a method without any is left out."""
+    curves, loaded = [], {}
+    for method in plan.methods:
+        for backbone in plan.owners(method.variant):
+            runs, training = [], []
+            for seed in plan.seeds:
+                own = folder / part_name(backbone, method.variant, seed)
+                if not (own / FILE).exists():
+                    continue
+                if own not in loaded:
+                    loaded[own] = Measured.load(own / FILE)
+                result = json.loads((own / "model" / "result.json").read_text(encoding="utf-8"))
+                runs.append(loaded[own])
+                training.append(result["timing"]["training"])
+            if runs:
+                name = curve_name(plan, method.name, backbone)
+                curves.append(Curve(name, method.reranker, runs, method.group, float(np.mean(training)), method.lambdas))
+    return curves
+
+
+def curve_name(plan: Spec, method: str, backbone: str | None) -> str:
+    """The method's, with the backbone before it where there are several."""
+    return f"{backbone} {method}" if backbone and len(plan.backbones) > 1 else method
+
+
+def _comparisons(plan: Spec, curves: Sequence[Curve]) -> list[Comparison]:
+    """Each backbone's reference with the curves to compare with it: its own, and those that have no backbone."""
+    methods = {method.name: method for method in plan.methods}
+    comparisons = []
+    for backbone in plan.owners(methods[plan.reference].variant):
+        names = {curve_name(plan, name, owner) for name in methods for owner in (backbone, None)}
+        own = [curve for curve in curves if curve.name in names]
+        wanted = curve_name(plan, plan.reference, backbone)
+        comparisons += [Comparison(curve, own) for curve in own if curve.name == wanted]
+    return comparisons

@@ -1,0 +1,189 @@
+"""The file that says what a study is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recbole_leaprec.config import LeapRecConfig, check_lambdas
+from recbole_leaprec.measured import BASE
+from recbole_leaprec.reranking import get_reranker
+from recbole_leaprec.suggest import did_you_mean, unknown_name
+
+KEYS = {
+    "title": "what the report is called",
+    "settings": "keys of RecBole and the plugin for all models, the dataset among them",
+    "backbones": "models of RecBole; each is trained as its CD twin, with the settings of every variant",
+    "variants": "name: settings; one with a model of its own is trained once, not for every backbone",
+    "seeds": "every model is trained with each of them",
+    "lambdas": "of every reranker that has none of its own",
+    "methods": "name: {variant, reranker, lambdas}",
+    "ablations": "as methods, drawn apart, with the reference",
+    "reference": "the method that all others are tested against",
+    "match": "S_KL figures at which methods are compared; some of the reference's own where there are none",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One model to train and to rerank in many ways."""
+
+    name: str
+    backbone: str | None
+    variant: str
+    seed: int
+    settings: dict[str, Any]
+    rerankers: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A reranker on the models of a variant: a curve."""
+
+    name: str
+    group: str
+    variant: str
+    reranker: str
+    lambdas: list[float]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study. `content` is the file, with the settings that were given beside it."""
+
+    content: dict[str, Any]
+    methods: list[Method]
+
+    @classmethod
+    def read(cls, path: str | Path, settings: Mapping[str, Any] | None = None) -> Spec:
+        """Read and check a file; `settings` win over the file's.
+
+        Raises:
+            ValueError: no such file, or something in it that would only be found hours later.
+        """
+        if not Path(path).is_file():
+            raise ValueError(f"--spec: there is no file {path}; one comes with the plugin, properties/study/ml-100k.yaml")
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise ValueError(f"{path} is not yaml: {error}") from error
+        if not isinstance(content, dict):
+            raise ValueError(f"{path} must hold the keys {', '.join(KEYS)}")
+        content = {**content, "settings": {**(content.get("settings") or {}), **(settings or {})}}
+        try:
+            spec = cls.of(content)
+            spec.check()
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        return spec
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Spec:
+        """A study of what a file holds; ValueError for methods that make no sense."""
+        return cls(content, _methods(content))
+
+    def check(self) -> None:
+        """ValueError for anything else that would only be found hours later."""
+        for key in self.content:
+            if key not in KEYS:
+                raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)} There are {', '.join(KEYS)}")
+        if not self.methods:
+            raise ValueError("methods: there is none")
+        if self.reference not in {method.name for method in self.methods}:
+            raise ValueError(unknown_name("reference", str(self.reference), [method.name for method in self.methods]))
+        parts = list(self.parts())
+        if not parts:
+            raise ValueError("there is nothing to train: name backbones, or give the variants a model")
+        names = [part.name for part in parts]
+        for part in parts:
+            if names.count(part.name) > 1:
+                raise ValueError(f"two models would go to the folder {part.name}: give the variants more different names")
+            LeapRecConfig(config_dict=part.settings)
+
+    @property
+    def title(self) -> str:
+        return self.content.get("title") or "Study"
+
+    @property
+    def reference(self) -> str:
+        return self.content.get("reference") or self.methods[0].name
+
+    @property
+    def backbones(self) -> list[str]:
+        return list(self.content.get("backbones") or [])
+
+    @property
+    def match(self) -> list[float]:
+        return [float(skl) for skl in self.content.get("match") or []]
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self.content.get("seeds") or [2020])
+
+    def variant(self, name: str) -> dict[str, Any]:
+        return dict((self.content.get("variants") or {})[name] or {})
+
+    def owners(self, variant: str) -> list[str | None]:
+        """The backbones that a variant is trained for; None once for a variant with a model of its own."""
+        return [None] if "model" in self.variant(variant) else list(self.backbones)
+
+    def parts(self) -> Iterator[Part]:
+        """All there is to train, seed by seed, so that an unfinished study has everything of its first seeds."""
+        rerankers: dict[str, dict[str, list[float]]] = {}
+        for method in self.methods:
+            own = rerankers.setdefault(method.variant, {}).setdefault(method.reranker, [])
+            own += [lam for lam in method.lambdas if lam not in own]
+        for seed in self.seeds:
+            for variant, asked in rerankers.items():
+                for backbone in self.owners(variant):
+                    model = {} if backbone is None else {"model": f"{backbone}CD"}
+                    settings = {**model, **self.content["settings"], **self.variant(variant), "seed": seed}
+                    yield Part(part_name(backbone, variant, seed), backbone, variant, seed, settings, asked)
+
+
+def part_name(backbone: str | None, variant: str, seed: int) -> str:
+    """A folder's name.
+
+    Example:
+        >>> part_name("SASRec", "BPR + CD", 2020)
+        'SASRec-BPR-CD-2020'
+    """
+    words = [re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in (backbone or "", variant, str(seed))]
+    return "-".join(word for word in words if word)
+
+
+def _methods(content: dict[str, Any]) -> list[Method]:
+    variants = content.get("variants") or {}
+    if not isinstance(variants, dict):
+        raise ValueError("variants must be name: settings lines")
+    methods = []
+    for group, key in (("method", "methods"), ("ablation", "ablations")):
+        for name, given in (content.get(key) or {}).items():
+            if not isinstance(given, dict):
+                raise ValueError(f"{key}: {name} must be {{variant, reranker, lambdas}}, got {given!r}")
+            _check_words(f"{key}: {name}", given, ("variant", "reranker", "lambdas"))
+            if given.get("variant") not in variants:
+                raise ValueError(f"{key}: {name}: {unknown_name('variant', str(given.get('variant')), variants)}")
+            reranker = given.get("reranker", BASE)
+            get_reranker(reranker)
+            lambdas = [0.0] if reranker == BASE else given.get("lambdas", content.get("lambdas"))
+            if not isinstance(lambdas, list) or not lambdas:
+                raise ValueError(f"{key}: {name}: lambdas must be a list of numbers in [0, 1], got {lambdas!r}")
+            check_lambdas(lambdas)
+            methods.append(Method(name, group, given["variant"], reranker, [float(lam) for lam in lambdas]))
+    names = [method.name for method in methods]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is among the methods and among the ablations")
+    return methods
+
+
+def _check_words(where: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for word in given:
+        if word not in known:
+            raise ValueError(f"{where}: unknown key {word!r}{did_you_mean(word, known)} There are {', '.join(known)}")

@@ -1,0 +1,233 @@
+"""A study from its file to its page: what is trained once stays, and every figure is one that can be worked out by hand."""
+
+import itertools
+import json
+import math
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy import stats
+
+from recbole_leaprec import evaluate
+from recbole_leaprec.cli import main
+from recbole_leaprec.curves import Comparison, Curve, compare, curve_table
+from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.measured import FILE, METRICS, Measured
+from recbole_leaprec.significance import holm, paired_test
+from recbole_leaprec.study import study
+from recbole_leaprec.study.spec import Spec
+from tests.conftest import GENRES, SMALL, write_dataset
+
+LAMBDAS = [0.0, 0.5, 0.9]
+
+
+def spec_file(folder: Path, data: Path, **changes) -> Path:
+    settings = {**SMALL, "dataset": "toy", "data_path": str(data), "topk": 5, "valid_metric": "NDCG@5", "epochs": 1}
+    content = {
+        "title": "A toy", "settings": settings, "backbones": ["SASRec"], "seeds": [1, 2], "lambdas": LAMBDAS,
+        "variants": {"BPR": {"gamma": 0}, "CD": None, "DACSR": {"model": "DACSR"}},
+        "methods": {
+            "LeapRec": {"variant": "CD", "reranker": "leaprec"},
+            "CaliRec": {"variant": "BPR", "reranker": "calirec", "lambdas": [0.5]},
+            "DACSR": {"variant": "DACSR"},
+        },
+        "ablations": {"(-)CD": {"variant": "BPR", "reranker": "leaprec"}},
+        "reference": "LeapRec", "match": [2.0, 0.5],
+    }  # fmt: skip
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump({**content, **changes}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """`(folder, spec)` of a finished study."""
+    draw, folder = random.Random(3), tmp_path_factory.mktemp("study")
+    inter = [(f"u{u}", f"i{i}", n) for u in range(25) for n, i in enumerate(draw.sample(range(40), draw.choice([4, 9, 25])))]
+    data = write_dataset(folder / "data", inter, {f"i{i}": " ".join(draw.sample(GENRES, 1 + i % 2)) for i in range(40)})
+    spec = spec_file(folder, data)
+    study(spec, folder / "out", show_progress=False)
+    return folder / "out", spec
+
+
+def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(done):
+    folder, _ = done
+    parts = sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))
+    assert parts == [f"{name}-{seed}" for name in ("DACSR", "SASRec-BPR", "SASRec-CD") for seed in (1, 2)]
+    names = ("tradeoff", "ablation", "density", "shift")
+    assert all((folder / f"{name}{end}").stat().st_size for name in names for end in (".png", ".svg"))
+    for name in ("tradeoff.csv", "comparison.csv", "times.csv", "density.csv", "shift.csv", "report.html"):
+        assert (folder / name).stat().st_size
+
+
+def test_figures_of_a_study_are_means_over_its_seeds(done):
+    folder, _ = done
+    table = pd.read_csv(folder / "tradeoff.csv").set_index(["method", "reranker", "lambda"])
+    for method, part, reranker in (("LeapRec", "SASRec-CD", "leaprec"), ("(-)CD", "SASRec-BPR", "leaprec")):
+        runs = []
+        for seed in (1, 2):
+            again = {"output_dir": str(folder.parent / f"again-{method}-{seed}")}
+            runs.append(evaluate(folder / f"{part}-{seed}" / "model" / "model.pth", again, [Reranking(reranker, 0.9)]))
+        for metric in METRICS:
+            expected = np.mean([run["rerank"][0]["test"][f"{metric}@5"] for run in runs])
+            assert table.loc[(method, reranker, 0.9), f"{metric}@5"] == pytest.approx(expected, abs=1e-4)
+            own = np.mean([run["backbone"]["test"][f"{metric}@5"] for run in runs])
+            assert table.loc[(method, "none", 0.0), f"{metric}@5"] == pytest.approx(own, abs=1e-4)
+
+
+def test_methods_are_compared_where_their_s_kl_is_the_same(done):
+    """A user gets the one list or the other with such chances that the mean S_KL is what was asked for."""
+    folder, _ = done
+    table = pd.read_csv(folder / "comparison.csv")
+    runs = {name: [Measured.load(folder / f"SASRec-{name}-{seed}" / FILE) for seed in (1, 2)] for name in ("CD", "BPR")}
+
+    def users(variant, reranker, target):
+        """By hand: nDCG of every user at that S_KL."""
+        points = []
+        for name, lam in [("none", 0.0), *((reranker, lam) for lam in LAMBDAS)]:
+            figures = np.mean([run.figures[run.place[name, lam]] for run in runs[variant]], axis=0)
+            points.append((figures[METRICS.index("skl")].mean(), figures[METRICS.index("ndcg")]))
+        if points[0][0] <= target:
+            return points[0][1]
+        for (above, one), (below, other) in itertools.pairwise(points):
+            if above > target >= below:
+                chance = (above - target) / (above - below)
+                return (1 - chance) * one + chance * other
+        return None
+
+    rows = table[(table["method"] == "(-)CD") & (table["metric"] == "ndcg")]
+    assert len(rows)
+    for _, row in rows.iterrows():
+        ours, theirs = users("CD", "leaprec", row["skl"]), users("BPR", "leaprec", row["skl"])
+        assert row["reference_value"] == pytest.approx(ours.mean())
+        assert row["value"] == pytest.approx(theirs.mean())
+        if (ours != theirs).any():
+            assert row["p"] == pytest.approx(stats.ttest_rel(theirs, ours).pvalue)
+    assert table["p_holm"].ge(table["p"] - 1e-12).all()
+
+
+def test_a_mixture_has_the_s_kl_that_was_asked_for(done):
+    folder, _ = done
+    curve = Curve("x", "leaprec", [Measured.load(folder / "SASRec-CD-1" / FILE)])
+    skl = METRICS.index("skl")
+    least, most = curve.figures[:, skl].mean(-1).min(), curve.base[skl].mean()
+    for share in (0.1, 0.5, 0.9):
+        target = least + share * (most - least)
+        assert curve.at_skl(target)[skl].mean() == pytest.approx(target)
+    assert curve.at_skl(most + 1) is not None
+    assert curve.at_skl(least - 1e-3) is None
+
+
+def test_paired_test_and_holm_are_those_of_the_textbook():
+    draw = np.random.default_rng(5)
+    for users in (2, 3, 50):
+        one, other = draw.normal(size=(2, users))
+        mean, p = paired_test(one - other)
+        difference = (one - other).tolist()
+        average = sum(difference) / users
+        deviation = math.sqrt(sum((d - average) ** 2 for d in difference) / (users - 1))
+        t = average / (deviation / math.sqrt(users))
+        assert mean == pytest.approx(average)
+        assert p == pytest.approx(2 * stats.t.cdf(-abs(t), users - 1))
+        assert p == pytest.approx(stats.ttest_rel(one, other).pvalue)
+    assert paired_test(np.zeros(4)) == (0.0, 1.0)
+    assert paired_test(np.full(4, 0.5)) == (0.5, 0.0)
+    p = np.array([0.04, 0.01, 0.03, 0.5])
+    # the least times four, the next times three but no less than that, and so on
+    assert holm(p).tolist() == pytest.approx([0.09, 0.04, 0.09, 0.5])
+    assert holm(np.array([])).tolist() == []
+
+
+def test_an_interrupted_study_goes_on_where_it_was(tmp_path, toy):
+    """Killed in the middle, twice; in the end no part has been trained twice."""
+    spec, out = spec_file(tmp_path, toy), tmp_path / "out"
+    command = [sys.executable, "run_leaprec.py", "study", f"--spec={spec}", f"--output_dir={out}"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for number in (1, 3):
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 300
+        while len(list(out.glob("*/model/result.json"))) < number and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 130, errors
+        assert "the same command goes on" in errors
+        assert not (out / "report.html").exists()
+    trained = {path: path.stat().st_mtime_ns for path in out.glob("*/model/result.json")}
+    measured = {path: path.stat().st_mtime_ns for path in out.glob(f"*/{FILE}")}
+    assert 3 <= len(trained) < 6
+    study(spec, out, show_progress=False)
+    assert (out / "report.html").exists()
+    assert len(list(out.glob(f"*/{FILE}"))) == 6
+    for path, when in {**trained, **measured}.items():
+        assert path.stat().st_mtime_ns == when
+    assert not list(out.rglob("*.part"))
+
+
+def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, toy):
+    variants = {"BPR": {"gamma": 0}}
+    methods = {"LeapRec": {"variant": "BPR", "reranker": "leaprec"}}
+    small = {"seeds": [1], "variants": variants, "methods": methods, "ablations": {}}
+    out = tmp_path / "out"
+    study(spec_file(tmp_path, toy, **small), out, show_progress=False)
+    when = (out / "SASRec-BPR-1" / "model" / "result.json").stat().st_mtime_ns
+    more = {**small, "seeds": [1, 2], "methods": {**methods, "CaliRec": {"variant": "BPR", "reranker": "calirec"}}}
+    study(spec_file(tmp_path, toy, **more), out, show_progress=False)
+    assert (out / "SASRec-BPR-1" / "model" / "result.json").stat().st_mtime_ns == when
+    assert set(pd.read_csv(out / "tradeoff.csv")["method"]) == {"LeapRec", "CaliRec"}
+    with pytest.raises(ValueError, match="SASRec-BPR-1, trained with epochs: 1 and not 2"):
+        study(spec_file(tmp_path, toy, **more), out, {"epochs": 2}, show_progress=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": {}}, "unknown key 'method'.*methods"),
+        ({"methods": {}, "ablations": {}}, "methods: there is none"),
+        ({"reference": "Leaprec"}, "reference 'Leaprec'.*LeapRec"),
+        ({"methods": {"A": {"variant": "CD", "reranker": "leaprek"}}}, "leaprek.*leaprec"),
+        ({"methods": {"A": {"variant": "CDD", "reranker": "leaprec"}}}, "variant 'CDD'.*CD"),
+        ({"methods": {"A": {"variant": "CD", "reranker": "leaprec", "lambdas": [2]}}}, r"\[0, 1\], got 2"),
+        ({"methods": {"A": {"varient": "CD"}}}, "unknown key 'varient'.*variant"),
+        ({"settings": {"epoch": 3}}, "'epoch'.*epochs"),
+        ({"backbones": ["SASRek"]}, "SASRek"),
+        ({"backbones": [], "variants": {"CD": {}, "BPR": {}, "DACSR": {}}}, "nothing to train"),
+        ({"ablations": {"LeapRec": {"variant": "CD", "reranker": "leaprec"}}}, "'LeapRec' is among the methods and"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_before_anything_is_written(tmp_path, toy, change, message, capsys):
+    spec = spec_file(tmp_path, toy, **change)
+    assert main(["study", f"--spec={spec}", f"--output_dir={tmp_path / 'out'}"]) == 2
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_studies_that_come_with_the_plugin_are_sound():
+    for path in Path("properties/study").glob("*.yaml"):
+        spec = Spec.read(path)
+        assert spec.reference == "LeapRec"
+        assert {"BPR", "BPR + CD-BPR"} <= {part.variant for part in spec.parts()}
+
+
+def test_backbones_have_their_names_before_their_methods(tmp_path, done):
+    folder, _ = done
+    measured = Measured.load(folder / "SASRec-CD-1" / FILE)
+    curves = [Curve(name, "leaprec", [measured]) for name in ("a", "b")]
+    table = curve_table(curves, samples=10)
+    assert table["method"].tolist() == ["a"] * 4 + ["b"] * 4
+    compared = compare(Comparison(curves[0], curves), [1.0])
+    assert compared["difference"].abs().max() == 0
+    assert compared["p"].tolist() == [1.0, 1.0]
+    assert json.loads(json.dumps(compared.to_dict("records")))
