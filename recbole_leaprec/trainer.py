@@ -58,7 +58,10 @@ class LeapRecTrainer(CompatTrainer):
         return super()._train_epoch(bar, epoch_idx, loss_with_preference)
 
     def _valid_epoch(self, valid_data, show_progress=False):
-        return super()._valid_epoch(valid_data, show_progress=False)  # RecBole's bar would stay on the screen, one an epoch
+        score, result = super()._valid_epoch(valid_data, show_progress=False)  # its bar would stay on the screen, one an epoch
+        for metric, value in result.items():
+            self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict))
+        return score, result
 
     def _full_sort_batch_eval(self, batched_data):
         interaction, scores, positive_u, positive_i = super()._full_sort_batch_eval(batched_data)
