@@ -86,9 +86,8 @@ def test_a_measurement_holds_every_users_list_history_and_place(trained, tmp_pat
     measured.save(tmp_path / FILE)
     again = Measured.load(tmp_path / FILE)
     assert again.info == measured.info
-    assert all(
-        np.array_equal(getattr(again, name), getattr(measured, name)) for name in ("figures", "lists", "users", "shift")
-    )
+    for name in ("figures", "lists", "users", "shift"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(measured, name))
 
 
 def test_names_of_items_come_from_the_title_field(trained, tmp_path):
