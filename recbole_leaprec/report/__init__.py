@@ -1,0 +1,1 @@
+"""The `report` command: runs measured and put on one page."""
