@@ -65,9 +65,16 @@ def _method(name: str, group: str, model: str, reranker: str, loss: float, fall:
     for lam in LAMBDAS:
         point = {"lambda": lam, "seconds": 0.4 + 0.1 * lam}
         gain = 1 + 0.4 * lam * (1 - lam) - loss * lam**2
-        for metric, factor in (("hit", gain), ("ndcg", gain), ("skl", math.exp(-fall * lam)), ("ckl", math.exp(-0.7 * fall * lam))):
+        for metric, factor in (
+            ("hit", gain),
+            ("ndcg", gain),
+            ("skl", math.exp(-fall * lam)),
+            ("ckl", math.exp(-0.7 * fall * lam)),
+        ):
             point[metric] = base[metric] * factor
-            point |= {f"{metric}_low": 0.91 * point[metric], f"{metric}_high": 1.09 * point[metric]} if metric != "ckl" else {}
+            point |= (
+                {f"{metric}_low": 0.91 * point[metric], f"{metric}_high": 1.09 * point[metric]} if metric != "ckl" else {}
+            )
         points.append(point)
     return {"name": name, "group": group, "model": model, "reranker": reranker, "seeds": 1, "points": points, "base": base}
 
@@ -80,7 +87,9 @@ def _comparisons(methods: list[dict]) -> list[dict]:
         for skl in (0.15, 0.3, 0.5):
             for metric in ("ndcg", "hit"):
                 value, reference = (
-                    float(np.interp(skl, [point["skl"] for point in curves[name]], [point[metric] for point in curves[name]]))
+                    float(
+                        np.interp(skl, [point["skl"] for point in curves[name]], [point[metric] for point in curves[name]])
+                    )
                     for name in (method["name"], "LeapRec")
                 )
                 p = math.exp(-60 * abs(value / reference - 1))
@@ -120,7 +129,8 @@ def _explorer() -> tuple[dict, dict]:
     first = ["Silent", "Last", "Golden", "Lost", "Winter", "Paper", "Second", "Blue", "Iron", "Distant"]
     second = ["River", "Harbour", "Letter", "Garden", "Circus", "Orchard", "Station", "Mirror"]
     items = {
-        str(i + 1): {"name": f"{first[i % 10]} {second[i // 10]} ({1960 + 37 * i % 40})", "categories": own[i]} for i in range(80)
+        str(i + 1): {"name": f"{first[i % 10]} {second[i // 10]} ({1960 + 37 * i % 40})", "categories": own[i]}
+        for i in range(80)
     }
     mixes = np.array([[1 / len(o) if c in o else 0.0 if o else 1 / 8 for c in range(8)] for o in own])
     users = [_user(name, mixes, draw) for name in ("196", "22", "244", "305", "6", "115")]
@@ -144,7 +154,9 @@ def _user(name: str, mixes: np.ndarray, draw: np.random.Generator) -> dict[str, 
         lists = [_rerank(scores, p, mixes, lam, weight) for lam in LAMBDAS]
         user["lists"][method] = [[i + 1 for i in row] for row in lists]
         user["skl"][method] = [float(s_kl(p, mixes[row].mean(axis=0))) for row in lists]
-        user["rank"][method] = {str(i + 1): int(np.flatnonzero(ranking == i)[0]) + 1 for i in sorted({i for row in lists for i in row})}
+        user["rank"][method] = {
+            str(i + 1): int(np.flatnonzero(ranking == i)[0]) + 1 for i in sorted({i for row in lists for i in row})
+        }
     return user
 
 

@@ -157,7 +157,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
       // A finger on a plot scrolls the page; a mouse zooms.
       dragmode: matchMedia("(pointer: fine)").matches ? "zoom" : false,
-      margin: { l: 58, r: 16, t: 18, b: 52 },
+      margin: { l: 58, r: 16, t: 20, b: 62 },
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("--text") },
       hoverlabel: { bgcolor: colour("--surface"), bordercolor: colour("--muted"), align: "left", font: { color: colour("--text"), size: 13 } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--accent") },
