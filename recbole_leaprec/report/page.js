@@ -150,14 +150,14 @@
 
   function layout(x, y, extra = {}) {
     const axis = (title) => ({
-      title: { text: title, standoff: 10 }, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false,
+      title: { text: title, standoff: 10, font: { size: 13 } }, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false,
       showline: true, ticks: "outside", tickcolor: colour("--line"), ticklen: 4, automargin: true,
     });
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
       // A finger on a plot scrolls the page; a mouse zooms.
-      dragmode: matchMedia("(pointer: fine)").matches ? "zoom" : false,
-      margin: { l: 58, r: 16, t: 20, b: 62 },
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+      margin: { l: 64, r: 20, t: 24, b: 64 },
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("--text") },
       hoverlabel: { bgcolor: colour("--surface"), bordercolor: colour("--muted"), align: "left", font: { color: colour("--text"), size: 13 } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--accent") },
@@ -167,7 +167,7 @@
   }
 
   const CONFIG = {
-    responsive: true, displaylogo: false, displayModeBar: matchMedia("(pointer: fine)").matches ? "hover" : false,
+    responsive: true, displaylogo: false, displayModeBar: "hover",
     modeBarButtons: [["toImage", "zoom2d", "resetScale2d"]], // by name: Plotly's own choice has one that sends the figures to its makers
   };
 
@@ -176,7 +176,9 @@
     holder.setAttribute("aria-label", label);
     const draw = () => {
       const { traces, shape } = make();
-      Plotly.react(holder, traces, shape, CONFIG);
+      const paper = document.documentElement.classList.contains("paper");
+      const size = paper ? { autosize: false, width: holder.clientWidth, height: holder.clientHeight } : { autosize: true };
+      Plotly.react(holder, traces, { ...shape, ...size }, CONFIG);
     };
     redraws.push(draw);
     draw();
@@ -423,7 +425,7 @@
         // One model's star has its method's colour; one that several methods share has none.
         marker: { symbol: "star", size: 15, color: colour(names.length === 1 ? look(names[0]).variable : "--text"), line: { width: 1.5, color: colour("--surface") } },
       })));
-      return { traces, shape: layout(`${NAMES.skl} (less is more calibrated)`, NAMES[metric], { xaxis: { rangemode: "tozero" } }) };
+      return { traces, shape: layout(`${NAMES.skl}, less is better`, NAMES[metric], { xaxis: { rangemode: "tozero" } }) };
     }));
 
     const rows = el("div", { class: "figure" });
@@ -706,6 +708,7 @@
 
       byId("user-list-title").textContent = `The list of user ${user.user}: ${name}, lambda ${plain(lambda)}`;
       byId("user-skl").textContent = fixed(user.skl?.[name]?.[slider.index]);
+      byId("user-brief").replaceChildren(`${NAMES.skl} `, el("b", {}, byId("user-skl").textContent)); // in sight when the tiles are not
       byId("user-skl-own").textContent = plainAt >= 0 ? `own ranking ${fixed(user.skl?.[name]?.[plainAt])}` : "";
       const place = list.indexOf(target) + 1;
       byId("user-target-place").textContent = place ? `place ${place}` : "not in the list";
@@ -866,8 +869,14 @@
       apply();
     });
     system.addEventListener("change", () => apply());
-    addEventListener("beforeprint", () => apply("light")); // paper is white
-    addEventListener("afterprint", () => apply());
+    addEventListener("beforeprint", () => {
+      root.classList.add("paper");
+      apply("light");
+    });
+    addEventListener("afterprint", () => {
+      root.classList.remove("paper");
+      apply();
+    });
     return apply;
   }
 
