@@ -485,7 +485,7 @@
         attributes: { "data-method": row.method, "data-skl": plain(row.skl), "data-metric": row.metric },
         cells: {
           method: { text: row.method, content: row.group === "ablation" ? [row.method, el("span", { class: "aside" }, " ablation")] : row.method },
-          level: { text: fixed(row.skl, 2), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
+          level: { text: fixed(row.skl), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
           value: { text: fixed(row.value), value: row.value }, reference: { text: fixed(row.reference_value), value: row.reference_value },
           difference: { text: signed(ratio), value: ratio }, p: { text: chance(row.p), value: row.p },
           p_holm: { text: chance(row.p_holm), value: row.p_holm }, verdict: { text: words, class: kind },
