@@ -6,17 +6,26 @@ PYTHON ?= $(shell for name in python3.11 python3.10 python3; do \
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench browser clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
 
-test: $(INSTALLED) lint  ## the whole suite
+test: $(INSTALLED) lint browser  ## the whole suite
 	$(VENV)/bin/python -m pytest
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+# The report's page is tested in a real browser. Debian's own, since selenium would download one.
+browser:  ## Debian's chromium and its driver, where they are missing
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null && exit 0; \
+	command -v apt-get >/dev/null || { echo "The tests need chromium and chromedriver on the PATH: please install them."; exit 1; }; \
+	if [ "$$(id -u)" = 0 ]; then root=; elif command -v sudo >/dev/null; then root=sudo; else \
+	echo "The tests need a browser: as root, apt-get install chromium chromium-driver"; exit 1; fi; \
+	$$root apt-get update -q && \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium chromium-driver
 
 bench: $(INSTALLED)  ## what the README says about speed
 	$(VENV)/bin/python benchmarks/train.py

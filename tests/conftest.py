@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset, data_preparation
+from tests.browser import browser, open_page  # noqa: F401
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")

@@ -150,24 +150,25 @@
 
   function layout(x, y, extra = {}) {
     const axis = (title) => ({
-      title: { text: title, standoff: 10 }, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false,
+      title: { text: title, standoff: 10, font: { size: 13 } }, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false,
       showline: true, ticks: "outside", tickcolor: colour("--line"), ticklen: 4, automargin: true,
     });
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
       // A finger on a plot scrolls the page; a mouse zooms.
-      dragmode: matchMedia("(pointer: fine)").matches ? "zoom" : false,
-      margin: { l: 58, r: 16, t: 18, b: 52 },
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+      margin: { l: 64, r: 20, t: 24, b: 64 },
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("--text") },
       hoverlabel: { bgcolor: colour("--surface"), bordercolor: colour("--muted"), align: "left", font: { color: colour("--text"), size: 13 } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--accent") },
       ...extra,
       xaxis: { ...axis(x), ...extra.xaxis }, yaxis: { ...axis(y), ...extra.yaxis },
     };
   }
 
   const CONFIG = {
-    responsive: true, displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "pan2d"],
+    responsive: true, displaylogo: false, displayModeBar: "hover",
+    modeBarButtons: [["toImage", "zoom2d", "resetScale2d"]], // by name: Plotly's own choice has one that sends the figures to its makers
   };
 
   function plot(holder, label, make) {
@@ -175,7 +176,9 @@
     holder.setAttribute("aria-label", label);
     const draw = () => {
       const { traces, shape } = make();
-      Plotly.react(holder, traces, shape, CONFIG);
+      const paper = document.documentElement.classList.contains("paper");
+      const size = paper ? { autosize: false, width: holder.clientWidth, height: holder.clientHeight } : { autosize: true };
+      Plotly.react(holder, traces, { ...shape, ...size }, CONFIG);
     };
     redraws.push(draw);
     draw();
@@ -212,8 +215,8 @@
       const better = others.filter((row) => row.value < row.reference_value);
       const clear = better.filter((row) => significance(row) < ALPHA);
       byId("lead").append(el("p", {},
-        `At the same S_KL@${K} of ${plain(others[0].skl)}, its ${NAMES.ndcg} is above that of ${better.length} of ` +
-        `${others.length} other ${others.length === 1 ? "method" : "methods"}, of ${clear.length} significantly (p < ${ALPHA} after Holm).`));
+        `At the same S_KL@${K} of ${plain(others[0].skl)}, its ${NAMES.ndcg} is higher than that of ${better.length} of ` +
+        `${others.length} other ${others.length === 1 ? "method" : "methods"}, significantly so for ${clear.length} (p < ${ALPHA} after Holm's correction).`));
     }
   }
 
@@ -282,7 +285,7 @@
     const own = bases(methods).map(({ model, base, methods: names }) => ({
       attributes: { class: "base", "data-method": model, "data-lambda": "base" },
       cells: {
-        method: { text: model, content: [`${model}, own ranking`, el("small", {}, `without reranking; base of ${names.join(", ")}`)] },
+        method: { text: model, content: [`${model}, own ranking`, el("small", {}, `base of ${names.join(", ")}`)] },
         ...cells(base),
       },
     }));
@@ -404,7 +407,7 @@
 
     const plots = panels.map(({ metric, panel }) => plot(panel, `${NAMES[metric]} against ${NAMES.skl}; all points are in the table below`, () => {
       const traces = drawn.map((method) => ({
-        type: "scatter", mode: "lines+markers", name: escaped(method.name), visible: !hidden.has(method.name),
+        type: "scatter", mode: "lines+markers", cliponaxis: false, name: escaped(method.name), visible: !hidden.has(method.name),
         x: method.points.map((point) => point.skl), y: method.points.map((point) => point[metric]),
         hovertext: method.points.map((point) => hover(method.name, point, atLambda(point))), hovertemplate: "%{hovertext}<extra></extra>",
         line: { color: colour(method.look.variable), dash: method.look.dash, width: method.name === reference?.name ? 3 : 2 },
@@ -422,7 +425,7 @@
         // One model's star has its method's colour; one that several methods share has none.
         marker: { symbol: "star", size: 15, color: colour(names.length === 1 ? look(names[0]).variable : "--text"), line: { width: 1.5, color: colour("--surface") } },
       })));
-      return { traces, shape: layout(`${NAMES.skl} (less is more calibrated)`, NAMES[metric]) };
+      return { traces, shape: layout(`${NAMES.skl}, less is better`, NAMES[metric], { xaxis: { rangemode: "tozero" } }) };
     }));
 
     const rows = el("div", { class: "figure" });
@@ -460,11 +463,10 @@
     const name = data.reference ?? "the reference";
     byId("comparison-note").textContent =
       `Every method against ${name}, both at the same S_KL. The difference is the method's value less that of ${name}. ` +
-      `p is that of a paired test over users, beside it p after Holm's correction for the number of tests; ` +
-      `a difference is called significant where that is below ${ALPHA}.`;
+      `Beside p stands p after Holm's correction for the number of tests; a difference is called significant where that is below ${ALPHA}.`;
     const fill = table(byId("comparison-table"), `Methods against ${name} at the same S_KL`, [
       { key: "method", label: "Method" }, { key: "level", label: NAMES.skl, number: true }, { key: "metric", label: "Metric" },
-      { key: "value", label: "Method's", number: true }, { key: "reference", label: `${name}'s`, number: true },
+      { key: "value", label: "Value", number: true }, { key: "reference", label: name, number: true },
       { key: "difference", label: "Difference", number: true }, { key: "p", label: "p", number: true },
       { key: "p_holm", label: "p, Holm", number: true }, { key: "verdict", label: "Verdict" },
     ]);
@@ -475,15 +477,15 @@
     };
     const metrics = [...new Set(data.comparisons.map((row) => row.metric))];
     const select = byId("comparison-metric");
-    options(select, [["", "all"], ...metrics.map((metric) => [metric, NAMES[metric] ?? metric])], "");
+    options(select, [...metrics.map((metric) => [metric, NAMES[metric] ?? metric]), ["", "all"]], metrics[0]);
     const show = () => fill(data.comparisons.filter((row) => !select.value || row.metric === select.value).map((row) => {
       const [words, kind] = verdict(row);
       const ratio = change(row.value, row.reference_value);
       return {
         attributes: { "data-method": row.method, "data-skl": plain(row.skl), "data-metric": row.metric },
         cells: {
-          method: { text: row.method, content: row.group === "ablation" ? [row.method, el("small", {}, "ablation")] : row.method },
-          level: { text: fixed(row.skl, 2), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
+          method: { text: row.method, content: row.group === "ablation" ? [row.method, el("span", { class: "aside" }, " ablation")] : row.method },
+          level: { text: fixed(row.skl), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
           value: { text: fixed(row.value), value: row.value }, reference: { text: fixed(row.reference_value), value: row.reference_value },
           difference: { text: signed(ratio), value: ratio }, p: { text: chance(row.p), value: row.p },
           p_holm: { text: chance(row.p_holm), value: row.p_holm }, verdict: { text: words, class: kind },
@@ -506,7 +508,7 @@
     table(byId("times-table"), "Times and complexity", [
       { key: "method", label: "Method" }, { key: "reranker", label: "Reranker" }, { key: "training", label: "Training, s", number: true },
       { key: "seconds", label: "Reranking, s", number: true }, { key: "ratio", label: `Times ${reference?.name ?? "the reference"}`, number: true },
-      { key: "complexity", label: "Published" }, { key: "here", label: "Here" },
+      { key: "complexity", label: "Complexity, published" }, { key: "here", label: "Complexity, here" },
     ])(data.times.map((row) => ({
       attributes: { "data-method": row.method, class: row.method === reference?.name ? "reference" : null },
       cells: {
@@ -670,21 +672,22 @@
     function why(id, above, preference, rank, lambda) {
       const place = rank ? `: place ${rank} of the model's own ranking` : "";
       if (lambda === 0) return { text: `by relevance alone${place}` };
-      const so_far = mix(above);
+      const before = mix(above);
       let most = null;
       for (const index of own(id)) {
-        const short = preference[index] - so_far[index];
-        // Half a per cent: what is less would read as the same share twice.
-        if (short > 0.005 && (most === null || short > most.short)) most = { index, short };
+        const short = preference[index] - before[index];
+        // Shares are said in whole per cent: less than one is no reason.
+        const told = Math.round(100 * preference[index]) > Math.round(100 * before[index]);
+        if (told && (most === null || short > most.short)) most = { index, short };
       }
       if (!most) return { text: `kept for relevance${place}` };
-      const there = above.length ? `${share(so_far[most.index])} of the list above` : "nothing above it yet";
+      const there = above.length ? `${share(before[most.index])} of the list above` : "nothing above it yet";
       return { text: `brings ${category(most.index)}: ${share(preference[most.index])} of the recent mix, ${there}`, brings: most.index };
     }
 
     function movement(rank, place) {
       if (!rank) return ["same", "", ""];
-      if (rank > K) return ["new", "＋ new", `, was ${count(rank)}`];
+      if (rank > K) return ["new", "+ new", `, was ${count(rank)}`];
       if (rank > place) return ["up", "▲ up", ` from ${rank}`];
       if (rank < place) return ["down", "▼ down", ` from ${rank}`];
       return ["same", "", `= place ${rank}, as before`];
@@ -705,6 +708,7 @@
 
       byId("user-list-title").textContent = `The list of user ${user.user}: ${name}, lambda ${plain(lambda)}`;
       byId("user-skl").textContent = fixed(user.skl?.[name]?.[slider.index]);
+      byId("user-brief").replaceChildren(`${NAMES.skl} `, el("b", {}, byId("user-skl").textContent)); // in sight when the tiles are not
       byId("user-skl-own").textContent = plainAt >= 0 ? `own ranking ${fixed(user.skl?.[name]?.[plainAt])}` : "";
       const place = list.indexOf(target) + 1;
       byId("user-target-place").textContent = place ? `place ${place}` : "not in the list";
@@ -804,7 +808,7 @@
       const found = explorer.users.map((user, index) => [String(index), user]).filter(([, user]) => String(user.user).toLowerCase().includes(wanted));
       options(select, found.map(([index, user]) => [index, `${user.user} (${count(user.history_length ?? user.history.length)} items)`]), chosen);
       select.disabled = !found.length;
-      view.hidden = !found.length;
+      view.hidden = byId("user-slide").hidden = !found.length;
       byId("user-none").textContent = found.length ? (wanted ? `${found.length} of ${explorer.users.length} users` : "") : `No user's id has “${filter.value.trim()}” in it.`;
       changed();
     }
@@ -865,8 +869,14 @@
       apply();
     });
     system.addEventListener("change", () => apply());
-    addEventListener("beforeprint", () => apply("light")); // paper is white
-    addEventListener("afterprint", () => apply());
+    addEventListener("beforeprint", () => {
+      root.classList.add("paper");
+      apply("light");
+    });
+    addEventListener("afterprint", () => {
+      root.classList.remove("paper");
+      apply();
+    });
     return apply;
   }
 
@@ -877,9 +887,8 @@
 
   headline();
   const sections = { summary, tradeoff, ablation, comparison, times, density, shift, users };
-  const apply = scheme();
+  scheme()(); // the colours first, so that plots are drawn once
   for (const [id, draw] of Object.entries(sections)) if (!draw()) byId(id).remove();
-  apply();
   menu();
   footer();
 })();
