@@ -1,4 +1,4 @@
-# Two commands, each alone on a fresh machine with Python 3.10 or 3.11: `make run` and `make test`.
+# Each alone on a fresh machine with Python 3.10 or 3.11: `make run`, `make demo` and `make test`.
 
 # The first of these that runs and has the right version; recbole's ray has no wheel for Python 3.12 and later.
 PYTHON ?= $(shell for name in python3.11 python3.10 python3; do \
@@ -6,10 +6,13 @@ PYTHON ?= $(shell for name in python3.11 python3.10 python3; do \
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint bench browser clean
+.PHONY: run demo test lint bench browser clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
+
+demo: $(INSTALLED)  ## a small study on ml-100k, and its report
+	$(VENV)/bin/python run_leaprec.py study --spec=properties/study/ml-100k.yaml --output_dir=output/demo
 
 test: $(INSTALLED) lint browser  ## the whole suite
 	$(VENV)/bin/python -m pytest

@@ -58,7 +58,9 @@ class LeapRecTrainer(CompatTrainer):
         return super()._train_epoch(bar, epoch_idx, loss_with_preference)
 
     def _valid_epoch(self, valid_data, show_progress=False):
-        score, result = super()._valid_epoch(valid_data, show_progress=False)  # its bar would stay on the screen, one an epoch
+        score, result = super()._valid_epoch(
+            valid_data, show_progress=False
+        )  # its bar would stay on the screen, one an epoch
         for metric, value in result.items():
             self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict))
         return score, result

@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import os
-import random
 import re
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from scipy import stats
 
 from recbole_leaprec import evaluate
@@ -26,42 +24,10 @@ from recbole_leaprec.measured import FILE, METRICS, Measured
 from recbole_leaprec.significance import holm, paired_test
 from recbole_leaprec.study import study
 from recbole_leaprec.study.spec import Spec
-from tests.conftest import GENRES, SMALL, write_dataset
+from tests.toy_study import LAMBDAS, spec_file
 
-LAMBDAS = [0.0, 0.5, 0.9]
-
-
-def spec_file(folder: Path, data: Path, **changes) -> Path:
-    settings = {**SMALL, "dataset": "toy", "data_path": str(data), "topk": 5, "valid_metric": "NDCG@5", "epochs": 1}
-    content = {
-        "title": "A toy", "settings": settings, "backbones": ["SASRec"], "seeds": [1, 2], "lambdas": LAMBDAS,
-        "variants": {"BPR": {"gamma": 0}, "CD": None, "DACSR": {"model": "DACSR"}},
-        "methods": {
-            "LeapRec": {"variant": "CD", "reranker": "leaprec"},
-            "CaliRec": {"variant": "BPR", "reranker": "calirec", "lambdas": [0.5]},
-            "DACSR": {"variant": "DACSR"},
-        },
-        "ablations": {"(-)CD": {"variant": "BPR", "reranker": "leaprec"}},
-        "reference": "LeapRec", "match": [2.0, 0.5],
-    }  # fmt: skip
-    path = folder / "spec.yaml"
-    path.write_text(yaml.safe_dump({**content, **changes}))
-    return path
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    """`(folder, spec)` of a finished study."""
-    draw, folder = random.Random(3), tmp_path_factory.mktemp("study")
-    inter = [(f"u{u}", f"i{i}", n) for u in range(25) for n, i in enumerate(draw.sample(range(40), draw.choice([4, 9, 25])))]
-    data = write_dataset(folder / "data", inter, {f"i{i}": " ".join(draw.sample(GENRES, 1 + i % 2)) for i in range(40)})
-    spec = spec_file(folder, data)
-    study(spec, folder / "out", show_progress=False)
-    return folder / "out", spec
-
-
-def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(done):
-    folder, _ = done
+def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(finished_study):
+    folder, _ = finished_study
     parts = sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))
     assert parts == [f"{name}-{seed}" for name in ("DACSR", "SASRec-BPR", "SASRec-CD") for seed in (1, 2)]
     names = ("tradeoff", "ablation", "density", "shift")
@@ -70,8 +36,8 @@ def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(done):
         assert (folder / name).stat().st_size
 
 
-def test_figures_of_a_study_are_means_over_its_seeds(done):
-    folder, _ = done
+def test_figures_of_a_study_are_means_over_its_seeds(finished_study):
+    folder, _ = finished_study
     table = pd.read_csv(folder / "tradeoff.csv").set_index(["method", "reranker", "lambda"])
     for method, part, reranker in (("LeapRec", "SASRec-CD", "leaprec"), ("(-)CD", "SASRec-BPR", "leaprec")):
         runs = []
@@ -85,9 +51,9 @@ def test_figures_of_a_study_are_means_over_its_seeds(done):
             assert table.loc[(method, "none", 0.0), f"{metric}@5"] == pytest.approx(own, abs=1e-4)
 
 
-def test_methods_are_compared_where_their_s_kl_is_the_same(done):
+def test_methods_are_compared_where_their_s_kl_is_the_same(finished_study):
     """A user gets the one list or the other with such chances that the mean S_KL is what was asked for."""
-    folder, _ = done
+    folder, _ = finished_study
     table = pd.read_csv(folder / "comparison.csv")
     runs = {name: [Measured.load(folder / f"SASRec-{name}-{seed}" / FILE) for seed in (1, 2)] for name in ("CD", "BPR")}
 
@@ -116,8 +82,8 @@ def test_methods_are_compared_where_their_s_kl_is_the_same(done):
     assert table["p_holm"].ge(table["p"] - 1e-12).all()
 
 
-def test_a_mixture_has_the_s_kl_that_was_asked_for(done):
-    folder, _ = done
+def test_a_mixture_has_the_s_kl_that_was_asked_for(finished_study):
+    folder, _ = finished_study
     curve = Curve("x", "leaprec", [Measured.load(folder / "SASRec-CD-1" / FILE)])
     skl = METRICS.index("skl")
     least, most = curve.figures[:, skl].mean(-1).min(), curve.base[skl].mean()
@@ -221,8 +187,8 @@ def test_the_studies_that_come_with_the_plugin_are_sound():
         assert {"BPR", "BPR + CD-BPR"} <= {part.variant for part in spec.parts()}
 
 
-def test_backbones_have_their_names_before_their_methods(tmp_path, done):
-    folder, _ = done
+def test_backbones_have_their_names_before_their_methods(tmp_path, finished_study):
+    folder, _ = finished_study
     measured = Measured.load(folder / "SASRec-CD-1" / FILE)
     curves = [Curve(name, "leaprec", [measured]) for name in ("a", "b")]
     table = curve_table(curves, samples=10)

@@ -1,0 +1,131 @@
+"""Reports out of real folders, looked at in a browser: what the page says is what the tables and the lists say."""
+
+import re
+
+import pandas as pd
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+from recbole_leaprec import run_leaprec
+from recbole_leaprec.cli import main
+from recbole_leaprec.measured import FILE, Measured
+from tests.browser import messages
+from tests.conftest import SMALL
+from tests.toy_study import spec_file
+
+METRICS = ("hit", "ndcg", "skl", "ckl")
+
+
+def cells(driver, method: str) -> list[dict[str, str]]:
+    """The rows of a method in the summary: its lambda and figures, as shown."""
+    script = """return [...document.querySelectorAll('#summary [data-method]')].filter(row => row.dataset.method === arguments[0])
+        .map(row => Object.fromEntries([['lambda', row.dataset.lambda],
+            ...[...row.querySelectorAll('[data-metric]')].map(cell => [cell.dataset.metric, cell.textContent.trim()])]))"""
+    return driver.execute_script(script, method)
+
+
+def test_the_figures_of_the_page_are_those_of_the_csv(finished_study, open_page):
+    folder, _ = finished_study
+    driver = open_page(folder / "report.html")
+    table = pd.read_csv(folder / "tradeoff.csv")
+    compared = 0
+    for method in table["method"].unique():
+        for row in cells(driver, method):
+            at = table[(table["method"] == method)]
+            shown = at[at["lambda"].map("{:g}".format) == row["lambda"]] if row["lambda"] else at[at["reranker"] == "none"]
+            expected = [{metric: f"{entry[f'{metric}@5']:.4f}" for metric in METRICS} for _, entry in shown.iterrows()]
+            found = {metric: match[0] for metric in METRICS if (match := re.match(r"[\d.]+", row[metric]))}
+            if found:  # a method that no lambda brings to the S_KL asked for has none
+                assert found in expected
+                compared += 1
+    assert compared + 1 >= table["method"].nunique()
+    assert messages(driver) == []
+
+
+def test_the_slider_shows_the_lists_and_the_s_kl_that_were_measured(finished_study, open_page):
+    folder, _ = finished_study
+    driver = open_page(folder / "report.html")
+    measured = Measured.load(folder / "SASRec-CD-1" / FILE)
+    Select(driver.find_element(By.ID, "user-method")).select_by_value("LeapRec")
+    slider, seen = driver.find_element(By.ID, "user-lambda"), set()
+    slider.send_keys(Keys.HOME)
+    user = driver.execute_script(
+        "const data = JSON.parse(document.querySelector('script[type=\"application/json\"]').textContent);"
+        "return data.explorer.users[document.getElementById('user-select').selectedIndex].user"
+    )
+    number = measured.users.tolist().index(user)
+    for lam in (0.0, 0.5, 0.9):
+        place = measured.place["leaprec", lam]
+        items = driver.execute_script(
+            "return [...document.querySelectorAll('#user-list [data-item]')].map(row => Number(row.dataset.item))"
+        )
+        assert items == measured.lists[place, number].tolist()
+        assert driver.find_element(By.ID, "user-skl").text == f"{measured.figure('skl')[place, number]:.4f}"
+        seen.add((tuple(items), driver.find_element(By.ID, "user-skl").text))
+        slider.send_keys(Keys.ARROW_RIGHT)
+    assert len(seen) > 1
+    assert messages(driver) == []
+
+
+@pytest.fixture
+def runs(toy, tmp_path):
+    """Folders of two runs on the same data."""
+    folders = []
+    for gamma in (0, 0.1):
+        settings = {**SMALL, "data_path": str(toy), "gamma": gamma, "output_dir": str(tmp_path / f"gamma-{gamma}")}
+        folders.append(run_leaprec("SASRecCD", "toy", config_dict=settings)["folder"])
+    return folders
+
+
+def test_a_report_of_runs_measures_them_and_names_their_curves(runs, tmp_path, open_page, capsys):
+    out = tmp_path / "pages" / "report.html"
+    asked = ["--rerankers=leaprec,calirec", "--lambdas=0,0.5,1", "--users=7"]
+    assert main(["report", *runs, f"--out={out}", *asked]) == 0
+    assert str(out) in capsys.readouterr().out
+    table = pd.read_csv(out.parent / "tradeoff.csv")
+    names = [f"gamma-{gamma}: {reranker}" for gamma in (0, 0.1) for reranker in ("leaprec", "calirec")]
+    assert table["method"].unique().tolist() == names
+    driver = open_page(out)
+    assert driver.find_element(By.TAG_NAME, "h1").text == "Calibrated lists on toy"
+    assert all(cells(driver, name) for name in names)
+    assert driver.execute_script("return document.querySelectorAll('#user-select option').length") == 7
+    assert messages(driver) == []
+    assert main(["report", *runs, f"--out={out}", *asked]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_a_report_of_a_tradeoff_uses_what_was_measured(runs, tmp_path, capsys):
+    folder = tmp_path / "tradeoff"
+    checkpoint = f"{runs[0]}/model.pth"
+    assert main(["tradeoff", f"--checkpoint={checkpoint}", "--lambdas=0,1", f"--output_dir={folder}", "--samples=20"]) == 0
+    assert main(["report", str(folder), f"--out={tmp_path / 'page.html'}"]) == 0
+    before, after = pd.read_csv(folder / "tradeoff.csv"), pd.read_csv(tmp_path / "tradeoff.csv")
+    merged = before.merge(after[after["reranker"] != "none"], on=["reranker", "lambda"])
+    assert len(merged) == 6
+    assert merged["ndcg@10_x"].tolist() == pytest.approx(merged["ndcg@10_y"].tolist())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name at least one folder"),
+        (["nowhere"], "nowhere holds neither a model.pth nor a measured.npz"),
+        (["nowhere", "--users=0"], "users must be a whole number, 1 or more, got 0"),
+        (["nowhere", "--rerankers=leaprek"], "unknown reranker 'leaprek'"),
+        (["nowhere", "--epochs=3"], "unknown option or key 'epochs'"),
+    ],
+)
+def test_what_cannot_be_reported_is_named(tmp_path, arguments, message, capsys):
+    assert main(["report", *arguments, f"--out={tmp_path / 'page' / 'report.html'}"]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
+
+
+def test_an_unfinished_study_is_reported_as_far_as_it_is(toy, tmp_path, capsys):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(spec_file(tmp_path, toy).read_text())
+    assert main(["report", str(folder), f"--out={tmp_path / 'report.html'}"]) == 2
+    assert "no part of this study is done yet" in capsys.readouterr().err
