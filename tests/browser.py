@@ -45,11 +45,11 @@ def open_page(browser):
     """`open_page(path, width, height, scheme)` shows a file and returns the driver, whose logs begin with that page."""
 
     def show(path: Path, width: int = 1280, height: int = 900, scheme: str = "light"):
+        browser.get("about:blank")  # the page before need not be drawn in another size
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        browser.get("about:blank")
         messages(browser), requests(browser)  # what the page before it left
         browser.get(path.as_uri())
         return browser

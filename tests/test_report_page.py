@@ -23,12 +23,18 @@ SECTIONS = ["summary", "tradeoff", "ablation", "comparison", "times", "density",
 METRICS = ["hit", "ndcg", "skl", "ckl"]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One for all tests: the browser keeps what it compiled of Plotly for the same address, which is most of the time."""
+    return tmp_path_factory.mktemp("report")
+
+
 @pytest.fixture
-def show(open_page, tmp_path):
+def show(open_page, folder):
     """A report of some figures, opened."""
 
     def make(data=DATA, **how):
-        path = tmp_path / "report.html"
+        path = folder / "report.html"
         path.write_text(page(data), encoding="utf-8")
         return open_page(path, **how)
 
