@@ -13,6 +13,8 @@ from hypothesis import settings
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset, data_preparation
 from tests.browser import browser, open_page  # noqa: F401
+from tests.toy import GENRES, SMALL, write_dataset
+from tests.toy_study import finished_study  # noqa: F401
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
@@ -21,18 +23,6 @@ torch.set_num_threads(1)  # two threads on a busy machine wait for each other at
 needs_stock_recbole = pytest.mark.skipif(
     int(pandas.__version__.split(".")[0]) >= 3, reason="RecBole's own dataset does not load on pandas 3"
 )
-
-GENRES = ["Action", "Comedy", "Drama", "Horror"]
-
-
-def write_dataset(folder: Path, inter: list[tuple], items: dict[str, str], header: str | None = None) -> Path:
-    """Atomic files `toy.inter` and `toy.item` in `folder/toy`; returns `folder`, the data_path."""
-    (folder / "toy").mkdir(parents=True, exist_ok=True)
-    lines = [header or "user_id:token\titem_id:token\ttimestamp:float", *("\t".join(map(str, row)) for row in inter)]
-    (folder / "toy" / "toy.inter").write_text("\n".join(lines) + "\n")
-    rows = ["item_id:token\tgenre:token_seq", *(f"{item}\t{genres}" for item, genres in items.items())]
-    (folder / "toy" / "toy.item").write_text("\n".join(rows) + "\n")
-    return folder
 
 
 @pytest.fixture
@@ -46,12 +36,6 @@ def toy(tmp_path) -> Path:
     draw.shuffle(inter)
     items = {f"i{i}": " ".join(draw.sample(GENRES, draw.choice([0, 1, 1, 2, 3]))) for i in range(40)}
     return write_dataset(tmp_path / "data", inter, items)
-
-
-SMALL = {
-    "category_field": "genre", "MAX_ITEM_LIST_LENGTH": 8, "hidden_size": 8, "inner_size": 8, "train_batch_size": 16,
-    "epochs": 2, "topk": [5, 10], "show_progress": False,
-}  # fmt: skip
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import torch
 
 from recbole_leaprec import evaluate, run_leaprec
 from recbole_leaprec.checkpoint import load_checkpoint
-from tests.conftest import SMALL, write_dataset
+from tests.toy import SMALL, write_dataset
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from recbole_leaprec.cluster import connected
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines
 from recbole_leaprec.tune import tune
-from tests.conftest import SMALL
+from tests.toy import SMALL
 
 RAY = Path(sys.executable).with_name("ray")
 

@@ -14,7 +14,7 @@ from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines, recommend
 from recbole_leaprec.recommend.writer import ParquetWriter
-from tests.conftest import SMALL
+from tests.toy import SMALL
 
 
 @pytest.fixture

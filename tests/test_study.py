@@ -26,6 +26,7 @@ from recbole_leaprec.study import study
 from recbole_leaprec.study.spec import Spec
 from tests.toy_study import LAMBDAS, spec_file
 
+
 def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(finished_study):
     folder, _ = finished_study
     parts = sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))

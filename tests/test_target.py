@@ -9,7 +9,7 @@ from recbole_leaprec import evaluate, run_leaprec
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.recommend import recommend
 from recbole_leaprec.target import smallest_lambda
-from tests.conftest import SMALL
+from tests.toy import SMALL
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0, 1.2))

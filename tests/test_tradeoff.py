@@ -17,7 +17,7 @@ from recbole_leaprec.shift import category_shift
 from recbole_leaprec.significance import bootstrap_interval
 from recbole_leaprec.tradeoff import tradeoff
 from tests import reference
-from tests.conftest import SMALL, write_dataset
+from tests.toy import SMALL, write_dataset
 
 
 def test_bootstrap_means_are_those_of_resampled_users():

@@ -14,7 +14,7 @@ from recbole_leaprec.cli import main
 from recbole_leaprec.measured import FILE, METRICS, Measured, measure
 from recbole_leaprec.users import density
 from tests import reference
-from tests.conftest import SMALL, write_dataset
+from tests.toy import SMALL, write_dataset
 
 
 def test_density_is_a_sum_of_kernels_and_of_their_reflections_at_0():

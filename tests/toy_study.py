@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from recbole_leaprec.study import study
+from tests.toy import GENRES, SMALL, write_dataset
 
-GENRES = ["Action", "Comedy", "Drama", "Horror"]
 LAMBDAS = [0.0, 0.5, 0.9]
 
 
@@ -41,5 +41,3 @@ def finished_study(tmp_path_factory):
     spec = spec_file(folder, data)
     study(spec, folder / "out", show_progress=False)
     return folder / "out", spec
-
-
