@@ -46,13 +46,17 @@ PLAIN = "plain ranking"
 def curves(run: Path, methods: list[str], protocol: str, data_path: str | None) -> dict[str, dict]:
     """Test metrics for each method at the lambda that meets each of the authors' S_KL on validation."""
     chosen: dict[tuple[str, float | None], Reranking] = {}
+    authors = AUTHORS[protocol]
     with tempfile.TemporaryDirectory() as folder:
         changes = {**PROTOCOLS[protocol], **({"data_path": data_path} if data_path else {}), "output_dir": f"{folder}/run"}
         with trained_run(run / "model.pth", changes) as (prepared, trainer):
+            found: dict[Reranking, list[float]] = {}
             for name in methods:
-                skl = ValidationSkl(METHODS[name], trainer, prepared.valid_data)
-                for at, (_, _, target) in AUTHORS[protocol].items():
-                    chosen[name, at] = replace(METHODS[name], lam=skl.lambda_for(target))
+                items = replace(METHODS[name], order="greedy")  # the order changes no S_KL
+                if items not in found:
+                    found[items] = lambdas_for([skl for _, _, skl in authors.values()], items, trainer, prepared.valid_data)
+                for at, lam in zip(authors, found[items], strict=True):
+                    chosen[name, at] = replace(METHODS[name], lam=lam)
             asked = list(dict.fromkeys(chosen.values()))
             plain, *reranked = trainer.evaluate_rerankings(prepared.test_data, [Reranking(), *asked])
     metrics = dict(zip(asked, (entry["metrics"] for entry in reranked), strict=True))
@@ -62,34 +66,31 @@ def curves(run: Path, methods: list[str], protocol: str, data_path: str | None) 
     return result
 
 
-class ValidationSkl:
-    """S_KL@10 of a way of reranking on validation, each lambda measured once."""
+FIRST = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+CLOSE, STEPS = 0.99, 8
 
-    FIRST = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
-    CLOSE, STEPS = 0.99, 8
 
-    def __init__(self, reranking: Reranking, trainer, valid_data):
-        self._reranking, self._trainer, self._valid_data = reranking, trainer, valid_data
-        self._known: dict[float, float] = {}
-        self._measure(self.FIRST)
+def lambdas_for(targets: Sequence[float], reranking: Reranking, trainer, valid_data) -> list[float]:
+    """For each S_KL, a lambda whose lists on validation meet it by no more than 1 %, or the least found that meets it.
 
-    def _measure(self, lambdas: Sequence[float]) -> None:
-        asked = [replace(self._reranking, lam=lam) for lam in lambdas]
-        results = self._trainer.evaluate_rerankings(self._valid_data, asked)
-        self._known |= {lam: result["metrics"]["skl@10"] for lam, result in zip(lambdas, results, strict=True)}
-
-    def lambda_for(self, target: float) -> float:
-        """Between the last lambda that misses the target and the first that meets it, where a straight line has it."""
-        for _ in range(self.STEPS):
-            lambdas = sorted(self._known)
-            meets = next(n for n, lam in enumerate(lambdas) if self._known[lam] <= target)
+    Each step measures, for all targets at once, where a straight line between the last lambda that misses a target and the first
+    that meets it would have it.
+    """
+    known: dict[float, float] = {}
+    asked = list(FIRST)
+    for _ in range(STEPS):
+        results = trainer.evaluate_rerankings(valid_data, [replace(reranking, lam=lam) for lam in asked])
+        known |= {lam: result["metrics"]["skl@10"] for lam, result in zip(asked, results, strict=True)}
+        lambdas, asked = sorted(known), []
+        for target in targets:
+            meets = next(n for n, lam in enumerate(lambdas) if known[lam] <= target)
             above, below = lambdas[max(meets - 1, 0)], lambdas[meets]
-            if meets == 0 or self._known[below] >= self.CLOSE * target:
-                return below
-            aim = target * (1 + self.CLOSE) / 2
-            share = (self._known[above] - aim) / (self._known[above] - self._known[below])
-            self._measure([round(above + min(max(share, 0.02), 0.98) * (below - above), 5)])
-        return min(lam for lam, skl in self._known.items() if skl <= target)
+            if meets and known[below] < CLOSE * target:
+                share = (known[above] - target * (1 + CLOSE) / 2) / (known[above] - known[below])
+                asked.append(round(above + min(max(share, 0.02), 0.98) * (below - above), 5))
+        if not asked:
+            break
+    return [min(lam for lam, skl in known.items() if skl <= target) for target in targets]
 
 
 def figure(values: list[float], shown: Callable[[float], str] = "{:.4f}".format) -> str:
