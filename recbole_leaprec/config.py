@@ -65,6 +65,10 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 
+LAMBDAS = tuple(step / 10 for step in range(11))
+"""What a trained model is reranked with for its trade-off curve, or to find its best lambda."""
+
+
 def check_lambdas(lambdas: Iterable[Any]) -> None:
     """ValueError unless all of them are numbers in [0, 1]."""
     for lam in lambdas:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from recbole_leaprec.checkpoint import load_checkpoint
-from recbole_leaprec.config import check_count, check_lambdas
+from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
 from recbole_leaprec.measured import FILE, measure
 from recbole_leaprec.plots import plot_tradeoff
 from recbole_leaprec.quick_start import run_leaprec
@@ -17,7 +17,6 @@ from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, write_csv
 
 RERANKERS = ("leaprec", "calirec", "calirec_plus")
-LAMBDAS = tuple(step / 10 for step in range(11))
 
 
 def tradeoff(

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.config import check_count, check_lambdas
+from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
 from recbole_leaprec.curves import Comparison, Curve
 from recbole_leaprec.measured import BASE, FILE, Measured, measure
 from recbole_leaprec.report.write import EXPLORED, write_report
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.study.run import SPEC, report_study
-from recbole_leaprec.tradeoff import LAMBDAS
 
 RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
 """What a run is reranked with that has not been measured yet."""

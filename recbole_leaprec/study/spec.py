@@ -126,7 +126,7 @@ class Spec:
         return list(self.content.get("seeds") or [2020])
 
     def variant(self, name: str) -> dict[str, Any]:
-        return dict((self.content.get("variants") or {})[name] or {})
+        return dict((self.content.get("variants") or {}).get(name) or {})
 
     def owners(self, variant: str) -> list[str | None]:
         """The backbones that a variant is trained for; None once for a variant with a model of its own."""

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from recbole.evaluator import smaller_metrics
 
+from recbole_leaprec.config import LAMBDAS
 from recbole_leaprec.suggest import did_you_mean
-
-LAMBDAS = tuple(step / 10 for step in range(11))
-"""The lambdas that a trained model is reranked with to find its best one, or its trade-off curve."""
 
 OUT_OF_BOUND = -1e6
 """A model that misses the bound at every lambda has this for its score, less what it misses it by."""
