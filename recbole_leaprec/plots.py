@@ -24,43 +24,44 @@ def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
     curves, stars = {}, {}
     for (checkpoint, reranker), rows in table.groupby(["checkpoint", "reranker"], sort=False):
         if reranker == "none":
-            stars[names[checkpoint] or "backbone"] = rows
+            stars[f"{names[checkpoint]} own ranking".strip()] = rows
         else:
             curves[f"{names[checkpoint]} {reranker}".strip()] = rows
     _draw_curves(curves, stars, k, path)
 
 
 def plot_methods(table: pd.DataFrame, k: int, path: Path) -> None:
-    """The same for the methods of a study; `table` as `curve_table` makes it."""
-    curves, stars = {}, {}
-    for method, rows in table.groupby("method", sort=False):
-        own, reranked = rows[rows["reranker"] == "none"], rows[rows["reranker"] != "none"]
-        if reranked.empty:
-            stars[method] = own
-        else:
-            curves[method] = reranked
-            place = tuple(own[[f"skl@{k}", f"ndcg@{k}"]].iloc[0])
-            if all(tuple(other[[f"skl@{k}", f"ndcg@{k}"]].iloc[0]) != place for other in stars.values()):
-                stars[f"own ranking of {method}"] = own
+    """The same for the methods of a study, the star of each model's own ranking in the colour of its method.
+
+    Args:
+        table: as `curve_table` makes it.
+    """
+    reranked = table["reranker"] != "none"
+    curves, stars = (dict(iter(rows.groupby("method", sort=False))) for rows in (table[reranked], table[~reranked]))
     _draw_curves(curves, stars, k, path)
 
 
 def _draw_curves(curves: dict[str, pd.DataFrame], stars: dict[str, pd.DataFrame], k: int | str, path: Path) -> None:
+    """A star with the name of a curve has its colour; any other has a line in the legend."""
     figure = Figure(figsize=(11, 4.3), layout="constrained")
     panels = figure.subplots(1, 2)
+    names = list(dict.fromkeys([*curves, *stars]))
+    colour = {name: f"C{number % 10}" for number, name in enumerate(names)}
     for panel, metric in zip(panels, ("ndcg", "hit"), strict=True):
-        for number, (label, rows) in enumerate(curves.items()):
+        for number, (name, rows) in enumerate(curves.items()):
             rows = rows.sort_values("lambda")
             style = f"{_MARKERS[number % len(_MARKERS)]}-"
-            panel.plot(rows[f"skl@{k}"], rows[f"{metric}@{k}"], style, markersize=4, label=label)
-        for label, rows in stars.items():
-            place = rows[f"skl@{k}"].iloc[0], rows[f"{metric}@{k}"].iloc[0]
-            panel.plot(*place, "*", color="black", markersize=12, zorder=3)
-            panel.annotate(label, place, textcoords="offset points", xytext=(-6, -14), ha="right", fontsize=8)
-        panel.set(xlabel=f"{_TITLES['skl']}@{k} (less is more calibrated)", ylabel=f"{_TITLES[metric]}@{k}")
+            panel.plot(rows[f"skl@{k}"], rows[f"{metric}@{k}"], style, color=colour[name], markersize=4, label=name)
+        for name, rows in stars.items():
+            label = None if name in curves else name
+            panel.plot(rows[f"skl@{k}"], rows[f"{metric}@{k}"], "*", color=colour[name], markersize=12, markeredgecolor="black",
+                       markeredgewidth=0.6, zorder=3, label=label)  # fmt: skip
+        panel.set(
+            xlabel=f"{_TITLES['skl']}@{k} (less is more calibrated; stars: without reranking)",
+            ylabel=f"{_TITLES[metric]}@{k}",
+        )
         panel.grid(alpha=0.3)
-    if curves:
-        panels[0].legend(fontsize=8)
+    panels[0].legend(fontsize=8)
     save(figure, path)
 
 
@@ -75,17 +76,15 @@ def plot_shift(table: pd.DataFrame, window: int, dataset: str, path: Path) -> No
 
 
 def plot_density(table: pd.DataFrame, dataset: str, k: int, path: Path) -> None:
-    """The spread of S_KL over users, a line for each lambda; `table` as `density_table` makes it."""
+    """The spread of S_KL over users, a line for each lambda, of more than seven every other; `table` as `density_table` makes it."""
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     panel = figure.subplots()
-    for number, (lam, rows) in enumerate(table.groupby("lambda")):
+    lambdas = sorted(table["lambda"].unique())
+    lambdas = lambdas if len(lambdas) <= 7 else lambdas[::2]
+    for number, lam in enumerate(lambdas):
+        rows = table[table["lambda"] == lam]
         label = f"lambda {lam:g}, nDCG@{k} {rows['ndcg'].iloc[0]:.4f}"
-        panel.plot(
-            rows["skl"],
-            rows["density"],
-            label=label,
-            color=colormaps["viridis"](number / max(table["lambda"].nunique() - 1, 1)),
-        )
+        panel.plot(rows["skl"], rows["density"], label=label, color=colormaps["viridis"](number / max(len(lambdas) - 1, 1)))
     panel.set(xlabel=f"{_TITLES['skl']}@{k}", ylabel="density over users", title=dataset, ylim=(0, None), xlim=(0, None))
     panel.legend(fontsize=8)
     panel.grid(alpha=0.3)

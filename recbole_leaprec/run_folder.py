@@ -70,9 +70,9 @@ def write_json(path: Path, content: Any) -> None:
         scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def write_yaml(path: Path, content: Any) -> None:
+def write_yaml(path: Path, content: Any, sort_keys: bool = True) -> None:
     with written_whole(path) as scratch:
-        scratch.write_text(yaml.safe_dump(content, sort_keys=True), encoding="utf-8")
+        scratch.write_text(yaml.safe_dump(content, sort_keys=sort_keys), encoding="utf-8")
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:

@@ -48,7 +48,7 @@ def study(
     parts = list(plan.parts())
     _check_same(plan, folder)
     folder.mkdir(parents=True, exist_ok=True)
-    write_yaml(folder / SPEC, plan.content)
+    write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
     for number, part in enumerate(parts, 1):
         _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
     out = folder / "report.html"
