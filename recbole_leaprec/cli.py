@@ -28,8 +28,8 @@ def main(argv: list[str] | None = None) -> int:
         if "--help" in argv or "-h" in argv:
             print(help_text(name))
             return 0
-        folders = [word for word in argv if not word.startswith("-")] if name == "report" else []
-        arguments = parse([word for word in argv if word not in folders])
+        folders = _take_folders(argv) if name == "report" else []
+        arguments = parse(argv)
         if folders:
             arguments["folders"] = folders
         debug = str(arguments.get("state", "")).lower() == "debug"
@@ -49,6 +49,25 @@ def main(argv: list[str] | None = None) -> int:
 def _fail(error: Exception) -> int:
     print(f"leaprec: error: {error}", file=sys.stderr)
     return 2
+
+
+def _take_folders(argv: list[str]) -> list[str]:
+    """Take the words that belong to no key out of the arguments.
+
+    Example:
+        >>> words = ["a", "--out", "page.html", "b", "--users=3"]
+        >>> _take_folders(words), words
+        (['a', 'b'], ['--out', 'page.html', '--users=3'])
+    """
+    before = [None, *argv]
+    taken = [
+        number
+        for number, word in enumerate(argv)
+        if not word.startswith("-") and not ((before[number] or "").startswith("-") and "=" not in before[number])
+    ]
+    folders = [argv[number] for number in taken]
+    argv[:] = [word for number, word in enumerate(argv) if number not in taken]
+    return folders
 
 
 def parse(argv: list[str]) -> dict[str, Any]:
@@ -76,9 +95,15 @@ def parse(argv: list[str]) -> dict[str, Any]:
     return arguments
 
 
+_TEXTS = ("--user", "--output_dir", "--out", "--checkpoint", "--spec")
+"""What is never a number, whatever it looks like."""
+
+
 def _value(key: str, text: str) -> Any:
     if text == "None":
         return None
+    if key in _TEXTS:
+        return text
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -249,10 +274,10 @@ def shift(arguments: dict[str, Any]) -> None:
 
 def users(arguments: dict[str, Any]) -> None:
     """Show how S_KL spreads over the test users at several lambdas, and for one user the lists at each."""
-    from recbole_leaprec.quick_start import EVALUATION_KEYS
+    from recbole_leaprec.measured import MEASURED_KEYS
     from recbole_leaprec.users import users as run_users
 
-    options = _take_options(arguments, USERS_OPTIONS, EVALUATION_KEYS)
+    options = _take_options(arguments, USERS_OPTIONS, MEASURED_KEYS)
     if not isinstance(options.get("checkpoint"), str):
         raise ValueError(f"--checkpoint=FILE is needed, {USERS_OPTIONS['checkpoint'][0]}")
     folder = _folder("users", options)
@@ -285,10 +310,10 @@ def study(arguments: dict[str, Any]) -> int | None:
 
 def report(arguments: dict[str, Any]) -> None:
     """Make one page, report.html, out of the folders of runs, trade-offs or a study: curves, comparisons, users."""
-    from recbole_leaprec.quick_start import EVALUATION_KEYS
+    from recbole_leaprec.measured import MEASURED_KEYS
     from recbole_leaprec.report.command import report as run_report
 
-    options = _take_options(arguments, {"folders": None, **REPORT_OPTIONS}, EVALUATION_KEYS)
+    options = _take_options(arguments, {"folders": None, **REPORT_OPTIONS}, MEASURED_KEYS)
     for name, read in (("rerankers", _words), ("lambdas", _lambdas)):
         if name in options:
             options[name] = read(options[name])
@@ -298,7 +323,7 @@ def report(arguments: dict[str, Any]) -> None:
 
 USERS_OPTIONS = {
     "checkpoint": ("the model.pth of a run", None),
-    "user": ("a user of the dataset, for a case study", "none"),
+    "user": ("a user of the dataset, for a case study", "no case study"),
     "reranker": ("its name", "leaprec"),
     "lambdas": ("start:stop:step, or numbers with commas", "0,0.1,0.3,0.5,0.7,0.9"),
     "output_dir": ("where everything goes", "output/users-<time>"),
@@ -310,7 +335,7 @@ STUDY_OPTIONS = {
 }
 
 REPORT_OPTIONS = {
-    "out": ("the page", "output/report-<time>/report.html"),
+    "out": ("the page; its tables and pictures go beside it", "output/report-<time>/report.html"),
     "users": ("how many users can be looked at", 50),
     "rerankers": ("names with commas, for runs that have not been measured", "leaprec,calirec,calirec_plus,setwise"),
     "lambdas": ("start:stop:step, or numbers with commas, for the same", "0:1:0.1"),
@@ -448,13 +473,13 @@ _USAGE = {
         options:
         {options}""",
     "report": """
-        usage: leaprec report FOLDER [FOLDER ...] [--out=report.html] [--key=value ...]
+        usage: leaprec report FOLDER [FOLDER ...] [--out=page/report.html] [--key=value ...]
 
         {summary}
 
           leaprec report output/SASRecCD-ml-100k-20240101-120000
-          leaprec report output/run1 output/run2 --out=report.html
-          leaprec report output/study-ml-100k --out=page/report.html --users=100
+          leaprec report output/run1 output/run2 --out=page/report.html
+          leaprec report output/study-ml-100k --users=100
 
         keys that can be changed for runs that have not been measured: {evaluation_keys}
 
@@ -494,6 +519,7 @@ def help_text(command: str) -> str:
     import recbole.model.sequential_recommender as recbole_models
 
     from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES
+    from recbole_leaprec.measured import MEASURED_KEYS
     from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
 
@@ -501,6 +527,8 @@ def help_text(command: str) -> str:
         "tradeoff": TRADEOFF_OPTIONS, "shift": SHIFT_OPTIONS, "users": USERS_OPTIONS, "study": STUDY_OPTIONS,
         "report": REPORT_OPTIONS, "tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS,
     }.get(command, {})  # fmt: skip
+    changed = MEASURED_KEYS if command in ("tradeoff", "users", "report") else EVALUATION_KEYS
+    changed -= {"preference_history"} if command == "recommend" else set()
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
         summary=COMMANDS[command].__doc__, models=f"{', '.join(name for name in own_models.__all__ if not hasattr(recbole_models, name))}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",
@@ -509,7 +537,7 @@ def help_text(command: str) -> str:
             for name, (text, default) in options.items()
         ),
         commands=", ".join(COMMANDS),
-        evaluation_keys=", ".join(sorted(EVALUATION_KEYS - ({"preference_history"} if command == "recommend" else set()))),
+        evaluation_keys=", ".join(sorted(changed)),
     ).splitlines()  # fmt: skip
     if options:
         return "\n".join(lines)

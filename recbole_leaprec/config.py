@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,8 +69,10 @@ LAMBDAS = tuple(step / 10 for step in range(11))
 """What a trained model is reranked with for its trade-off curve, or to find its best lambda."""
 
 
-def check_lambdas(lambdas: Iterable[Any]) -> None:
-    """ValueError unless all of them are numbers in [0, 1]."""
+def check_lambdas(lambdas: Collection[Any]) -> None:
+    """ValueError unless there are some and all of them are numbers in [0, 1]."""
+    if not lambdas:
+        raise ValueError("lambdas: there is none")
     for lam in lambdas:
         if isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam <= 1:
             raise ValueError(f"lambdas must be numbers in [0, 1], got {lam!r}")

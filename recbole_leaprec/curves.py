@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,8 +107,7 @@ def compare(comparison: Comparison, targets: Sequence[float]) -> pd.DataFrame:
     """Each method against the reference where both have the same mean S_KL: nDCG and HR, with a paired t-test over the users.
 
     Returns:
-        A row for each method, S_KL and metric that both reach: `value`, `reference_value`, `difference`, `p`, and `p_holm`, which is
-        adjusted for as many tests as the table has (Holm, 1979).
+        A row for each method, S_KL and metric that both reach: `value`, `reference_value`, `difference` and `p`.
     """
     reference = comparison.reference
     rows = []
@@ -126,13 +126,20 @@ def compare(comparison: Comparison, targets: Sequence[float]) -> pd.DataFrame:
                         "value": one.mean(), "reference_value": other.mean(), "difference": difference, "p": p,
                     }
                 )  # fmt: skip
-    columns = ["method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p"]
-    table = pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=_COMPARED)
+
+
+_COMPARED = ["method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p"]
+
+
+def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Comparisons in one table, with `p_holm`: p adjusted for as many tests as the table has (Holm, 1979)."""
+    table = pd.concat([pd.DataFrame(columns=_COMPARED), *(one for one in compared if len(one))], ignore_index=True)
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
 
 
 def own_targets(reference: Curve, count: int = 4) -> list[float]:
-    """S_KL figures to compare at: those of the reference at lambdas spread over its curve, to two digits."""
+    """S_KL figures to compare at: those of the reference at lambdas spread over its curve, rounded up."""
     skl = reference.figures[:, _SKL].mean(-1)
     inner = np.linspace(0, len(skl) - 1, count + 2)[1:-1].round().astype(int)
-    return sorted({float(f"{skl[n]:.2g}") for n in inner}, reverse=True)
+    return sorted({math.ceil(skl[n] * 1000) / 1000 for n in inner}, reverse=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -16,16 +18,21 @@ from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.collector import RANKS
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE
 from recbole_leaprec.evaluator.per_user import per_user
-from recbole_leaprec.quick_start import trained_run
+from recbole_leaprec.quick_start import EVALUATION_KEYS, trained_run
 from recbole_leaprec.run_folder import written_whole
 from recbole_leaprec.shift import category_shift
 from recbole_leaprec.significance import bootstrap_interval
+from recbole_leaprec.suggest import did_you_mean
 
 METRICS = ("hit", "ndcg", "skl", "ckl")
 BASE = "none"
 """The reranker of a model's own ranking."""
 
 FILE = "measured.npz"
+
+MEASURED_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl", "metrics", "output_dir"}
+"""What a command that measures may change of a trained run."""
+
 HISTORY = 20
 """Items of a history that are kept for looking at."""
 
@@ -38,7 +45,7 @@ class Measured:
     """Figures and lists of M rerankings, the first of which is the model's own ranking, for U test users.
 
     Attributes:
-        info: `model`, `dataset`, `checkpoint`, `seed`, `k`, `interactions`, and `training`, its seconds if known.
+        info: `model`, `dataset`, `checkpoint`, `k`, `interactions`, and the `config` that it was measured with.
         rerankers, lambdas, seconds: `[M]`.
         figures: `[M, len(METRICS), U]`.
         lists, ranks: `[M, U, K]` item ids, 0 where a list is short, and their places in the model's own ranking, from 1.
@@ -101,7 +108,7 @@ class Measured:
             with np.load(path, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
             return cls(info=json.loads(str(arrays.pop("info"))), **arrays)
-        except (ValueError, KeyError, TypeError, EOFError, OSError) as error:
+        except (ValueError, KeyError, TypeError, EOFError, OSError, BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is not a measurement of this version of the plugin: {error}") from error
 
 
@@ -129,19 +136,25 @@ def measure(
     rerankers: Mapping[str, Sequence[float]],
     config_dict: dict[str, Any],
     log_name: str = "measure.log",
+    user: str | None = None,
 ) -> Measured:
     """Score the test users once and rerank them in every way.
 
     Args:
         rerankers: the lambdas of each; the model's own ranking is always there.
-        config_dict: keys to change, as for `evaluate`; `output_dir` is where the log goes.
+        config_dict: keys to change, those in `MEASURED_KEYS`; `output_dir` is where the log goes.
+        user: somebody who must be among the test users.
 
     Raises:
-        ValueError: as `evaluate`.
+        ValueError: as `evaluate`; no such user.
     """
     changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
     with trained_run(checkpoint, changes, log_name) as (run, trainer):
         config, k = run.config, max(run.config["topk"])
+        data, targets = run.dataset, run.test_data.dataset.targets
+        users = np.array(data.field2id_token[data.uid_field])[data.sequences.user_of(targets)].astype(str)
+        if user is not None and user not in users:
+            raise ValueError(f"{config['dataset']} has no test user {user!r}{did_you_mean(user, users.tolist())}")
         asked = [Reranking()]
         for name, lambdas in rerankers.items():
             one = replace(Reranking.from_config(config, 0.0), method=name)
@@ -149,14 +162,16 @@ def measure(
         results = trainer.evaluate_rerankings(run.test_data, asked, show_progress=config["show_progress"], ranks=True)
         structs = [result["struct"] for result in results]
         figures = [per_user(struct, k, config["beta"]) for struct in structs]
-        data, targets = run.dataset, run.test_data.dataset.targets
         sequences = data.sequences
         latest, length = sequences.latest(targets, HISTORY)
         shift = category_shift(sequences.items, sequences.offsets, data.categories, INTERVALS, WINDOW, config["beta"])
         return Measured(
             info={
-                "model": config["model"], "dataset": config["dataset"], "checkpoint": str(checkpoint), "seed": config["seed"],
-                "k": k, "interactions": len(sequences.items), "reranker": config["reranker"], "lambda": config["rerank_lambda"],
+                "model": config["model"],
+                "dataset": config["dataset"],
+                "checkpoint": str(checkpoint),
+                "k": k,
+                "interactions": len(sequences.items),
                 "config": config.plain(),
             },
             rerankers=np.array([one.method for one in asked]),
@@ -165,7 +180,7 @@ def measure(
             figures=np.stack([np.stack([one[f"{metric}@{k}"].numpy() for metric in METRICS]) for one in figures]),
             lists=np.stack([struct.get("rec.items")[:, :k].numpy() for struct in structs]).astype(np.int32),
             ranks=np.stack([struct.get(RANKS)[:, :k].numpy() for struct in structs]).astype(np.int32),
-            users=np.array(data.field2id_token[data.uid_field])[sequences.user_of(targets)].astype(str),
+            users=users,
             targets=sequences.items[targets].numpy(),
             preference=structs[0].get(SEQUENTIAL_PREFERENCE).numpy().astype(np.float32),
             history=latest.numpy().astype(np.int32),

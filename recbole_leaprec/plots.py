@@ -8,6 +8,8 @@ import pandas as pd
 from matplotlib import colormaps, rc_context
 from matplotlib.figure import Figure
 
+from recbole_leaprec.run_folder import distinct_names
+
 _MARKERS = "osD^vPX<>"
 _TITLES = {"ndcg": "nDCG", "hit": "HR", "skl": "S_KL"}
 
@@ -96,14 +98,8 @@ def _names(table: pd.DataFrame) -> dict[str, str]:
     models = dict(zip(table["checkpoint"], table["model"], strict=True))
     if len(models) == 1:
         return dict.fromkeys(models, "")
-    folders = [Path(checkpoint).parent.parts for checkpoint in models]
-    depth = 1
-    while len({parts[-depth:] for parts in folders}) < len({*folders}):
-        depth += 1
-    return {
-        checkpoint: f"{models[checkpoint]} ({'/'.join(parts[-depth:])})"
-        for checkpoint, parts in zip(models, folders, strict=True)
-    }
+    label = {folder: name for name, folder in distinct_names([Path(checkpoint).parent for checkpoint in models]).items()}
+    return {checkpoint: f"{model} ({label[Path(checkpoint).parent]})" for checkpoint, model in models.items()}
 
 
 def save(figure: Figure, path: Path) -> None:

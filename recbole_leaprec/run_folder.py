@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -85,6 +85,19 @@ def check_unused(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if (folder / name).exists():
             raise ValueError(f"output_dir {folder} holds a {name} already; name another")
+
+
+def distinct_names(folders: Sequence[Path]) -> dict[str, Path]:
+    """Each folder by as much of its path, from the end, as tells it from the others.
+
+    Example:
+        >>> list(distinct_names([Path("/a/run"), Path("/b/run")]))
+        ['a/run', 'b/run']
+    """
+    depth = 1
+    while len({folder.parts[-depth:] for folder in folders}) < len({*folders}):
+        depth += 1
+    return {"/".join(folder.parts[-depth:]): folder for folder in folders}
 
 
 def versions() -> dict[str, str]:

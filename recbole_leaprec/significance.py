@@ -28,16 +28,18 @@ def bootstrap_interval(values: np.ndarray, samples: int = 1000, level: float = 0
 
 
 def paired_test(differences: np.ndarray) -> tuple[float, float]:
-    """`(mean, p)` of a two-sided t-test that the mean of the users' differences is 0; p is 1 where no user differs.
+    """`(mean, p)` of a two-sided t-test that the mean of the users' differences is 0; p is 1 where no user differs, nan for one user.
 
     Example:
         >>> mean, p = paired_test(np.array([1.0, 2.0, 3.0]))
         >>> mean, round(p, 4)
         (2.0, 0.0742)
     """
-    users, mean, error = len(differences), differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
     if not differences.any():
         return 0.0, 1.0
+    if len(differences) == 1:
+        return float(differences[0]), float("nan")
+    users, mean, error = len(differences), differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
     if error == 0:  # all users differ by the same
         return float(mean), 0.0
     return float(mean), float(2 * stats.t.sf(abs(mean) / error, users - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from recbole_leaprec.measured import FILE, METRICS, Measured, measure
 from recbole_leaprec.plots import plot_density
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, write_csv, written_whole
-from recbole_leaprec.suggest import did_you_mean
 
 LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 GRID = 241
@@ -47,20 +47,21 @@ def users(
         ValueError: bad arguments, as for `evaluate`; a user that the dataset does not have.
     """
     folder = Path(output_dir)
-    check_unused(folder, ("users.csv", "measured"))
-    get_reranker(reranker)
+    check_unused(folder, ["users.csv"])
+    if get_reranker(reranker).target is None:
+        raise ValueError(f"reranker: {reranker} has no lambda")
     check_lambdas(lambdas)
-    measured = measure(
-        checkpoint, {reranker: lambdas}, {**(config_dict or {}), "output_dir": str(folder / "measured")}, "users.log"
-    )
+    lambdas = list(dict.fromkeys(lambdas))
+    changes = {**(config_dict or {}), "output_dir": str(folder / "measured")}
+    measured = measure(checkpoint, {reranker: lambdas}, changes, "users.log", user)
     measured.save(folder / "measured" / FILE)
-    case = None if user is None else case_study(measured, str(user), reranker, lambdas)
+    case = None if user is None else case_study(measured, user, reranker, lambdas)
     write_csv(folder / "users.csv", user_table(measured, reranker, lambdas))
     table = density_table(measured, reranker, lambdas, density_grid(measured))
     plot_density(table, measured.info["dataset"], measured.k, folder / "density")
     write_csv(folder / "density.csv", table)
     if case is not None:
-        with written_whole(folder / f"case-{user}.md") as scratch:
+        with written_whole(folder / f"case-{re.sub(r'[^A-Za-z0-9._-]', '_', user)}.md") as scratch:
             scratch.write_text(case, encoding="utf-8")
     return {"density": table, "case": case}
 
@@ -107,15 +108,8 @@ def density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def case_study(measured: Measured, user: str, reranker: str, lambdas: Sequence[float]) -> str:
-    """One user's history, and the lists at several lambdas with the true next item marked, as Markdown.
-
-    Raises:
-        ValueError: the dataset has no such test user.
-    """
-    known = measured.users.tolist()
-    if user not in known:
-        raise ValueError(f"{measured.info['dataset']} has no test user {user!r}{did_you_mean(user, known)}")
-    number = known.index(user)
+    """One test user's history, and the lists at several lambdas with the true next item marked, as Markdown."""
+    number = measured.users.tolist().index(user)
     target = measured.targets[number]
     history = [item for item in measured.history[number] if item]
     lines = [
@@ -132,7 +126,8 @@ def case_study(measured: Measured, user: str, reranker: str, lambdas: Sequence[f
     for lam in lambdas:
         place = measured.place[reranker, lam]
         items = [item for item in measured.lists[place, number] if item]
-        mix = np.mean([measured.item_categories[item] / measured.item_categories[item].sum() for item in items], axis=0)
+        members = measured.item_categories[items]
+        mix = (members / members.sum(1, keepdims=True)).sum(0) / max(len(items), 1)
         skl = measured.figure("skl")[place, number]
         lines += ["", f"## {reranker}, lambda {lam:g}: S_KL@{measured.k} {skl:.4f}", ""]
         lines += [

@@ -1,9 +1,11 @@
 """Reports out of real folders, looked at in a browser: what the page says is what the tables and the lists say."""
 
 import re
+import shutil
 
 import pandas as pd
 import pytest
+import yaml
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
@@ -124,9 +126,45 @@ def test_what_cannot_be_reported_is_named(tmp_path, arguments, message, capsys):
     assert not (tmp_path / "page").exists()
 
 
-def test_an_unfinished_study_is_reported_as_far_as_it_is(toy, tmp_path, capsys):
-    folder = tmp_path / "study"
-    folder.mkdir()
-    (folder / "study.yaml").write_text(spec_file(tmp_path, toy).read_text())
-    assert main(["report", str(folder), f"--out={tmp_path / 'report.html'}"]) == 2
+def test_an_unfinished_study_is_reported_as_far_as_it_is(finished_study, toy, tmp_path, capsys):
+    folder, _ = finished_study
+    part = tmp_path / "study"
+    part.mkdir()
+    (part / "study.yaml").write_text(spec_file(tmp_path, toy).read_text())
+    assert main(["report", str(part), f"--out={tmp_path / 'page' / 'report.html'}"]) == 2
     assert "no part of this study is done yet" in capsys.readouterr().err
+    shutil.copytree(folder / "SASRec-BPR-1", part / "SASRec-BPR-1")  # and a method that was added afterwards
+    spec = yaml.safe_load((part / "study.yaml").read_text())
+    spec["methods"]["new"] = {"variant": "BPR", "reranker": "setwise"}
+    (part / "study.yaml").write_text(yaml.safe_dump(spec))
+    assert main(["report", str(part), f"--out={tmp_path / 'page' / 'report.html'}"]) == 0
+    assert pd.read_csv(tmp_path / "page" / "tradeoff.csv")["method"].unique().tolist() == ["CaliRec", "(-)CD"]
+
+
+def test_folders_of_the_same_name_are_told_apart(runs, tmp_path):
+    folders = []
+    for number, run in enumerate(runs):
+        folders.append(tmp_path / f"{number}" / "run")
+        shutil.copytree(run, folders[-1])
+    out = tmp_path / "page" / "report.html"
+    assert main(["report", *map(str, folders), "--out", str(out), "--rerankers=leaprec", "--lambdas=0.5"]) == 0
+    table = pd.read_csv(out.parent / "tradeoff.csv")
+    assert table["method"].unique().tolist() == ["0/run: leaprec", "1/run: leaprec"]
+    assert len(table) == 4
+    assert {path.name for path in out.parent.glob("measured-*")} == {"measured-0-run", "measured-1-run"}
+
+
+def test_runs_that_cannot_be_compared_are_refused(runs, tmp_path, capsys):
+    for number, (run, alpha) in enumerate(zip(runs, (0.9, 0.5), strict=True)):
+        arguments = [f"--checkpoint={run}/model.pth", "--lambdas=0.5", f"--alpha={alpha}", "--samples=5"]
+        assert main(["tradeoff", *arguments, f"--output_dir={tmp_path / str(number)}"]) == 0
+    out = tmp_path / "page" / "report.html"
+    assert main(["report", str(tmp_path / "0"), str(tmp_path / "1"), f"--out={out}"]) == 2
+    assert "cannot be compared: other alpha" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["report", str(tmp_path / "0"), f"--out={out}", "--lambdas=0.1"]) == 2
+    assert "has been measured: lambdas can change nothing" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "0"), str(tmp_path / "0"), f"--out={out}"]) == 2
+    assert "named twice" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "0"), f"--out={tmp_path / '0' / 'report.html'}"]) == 2
+    assert "holds a tradeoff.csv already" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """A study from its file to its page: what is trained once stays, and every figure is one that can be worked out by hand."""
 
 import itertools
-import json
 import math
 import os
 import re
@@ -113,6 +112,9 @@ def test_paired_test_and_holm_are_those_of_the_textbook():
     # the least times four, the next times three but no less than that, and so on
     assert holm(p).tolist() == pytest.approx([0.09, 0.04, 0.09, 0.5])
     assert holm(np.array([])).tolist() == []
+    mean, p = paired_test(np.array([0.5]))
+    assert mean == 0.5
+    assert math.isnan(p)
 
 
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path, toy):
@@ -171,6 +173,15 @@ def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, to
         ({"backbones": ["SASRek"]}, "SASRek"),
         ({"backbones": [], "variants": {"CD": {}, "BPR": {}, "DACSR": {}}}, "nothing to train"),
         ({"ablations": {"LeapRec": {"variant": "CD", "reranker": "leaprec"}}}, "'LeapRec' is among the methods and"),
+        ({"match": 0.5}, "match must be a list of numbers, got 0.5"),
+        ({"match": ["a"]}, "match must be a list of numbers, each once"),
+        ({"seeds": 2020}, "seeds must be a list of whole numbers, got 2020"),
+        ({"seeds": [1, 1]}, "seeds must be a list of whole numbers, each once"),
+        ({"backbones": "SASRec"}, "backbones must be a list of models, got 'SASRec'"),
+        ({"settings": [1]}, "settings must be `name: value` lines"),
+        ({"variants": {"BPR": 3}}, "variants: BPR must be settings"),
+        ({"settings": {"model": "GRU4RecCD"}}, "settings: model is not for a study to set"),
+        ({"variants": {"CD": {"seed": 3}, "BPR": None, "DACSR": None}}, "CD: seed is not for a study to set"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_before_anything_is_written(tmp_path, toy, change, message, capsys):
@@ -188,13 +199,45 @@ def test_the_studies_that_come_with_the_plugin_are_sound():
         assert {"BPR", "BPR + CD-BPR"} <= {part.variant for part in spec.parts()}
 
 
-def test_backbones_have_their_names_before_their_methods(tmp_path, finished_study):
+def test_backbones_have_their_names_before_their_methods_and_their_own_comparisons(tmp_path, toy):
+    variants = {"BPR": {"gamma": 0}, "DACSR": {"model": "DACSR"}}
+    methods = {name: {"variant": "BPR", "reranker": name} for name in ("leaprec", "calirec")} | {
+        "DACSR": {"variant": "DACSR"}
+    }
+    given = {"backbones": ["SASRec", "GRU4Rec"], "seeds": [1], "variants": variants, "methods": methods, "ablations": {}}
+    study(spec_file(tmp_path, toy, **given, reference="leaprec", match=[5.0]), tmp_path / "out", show_progress=False)
+    table = pd.read_csv(tmp_path / "out" / "comparison.csv")
+    pairs = set(zip(table["method"], table["reference"], strict=True))
+    own = {(f"{backbone} calirec", f"{backbone} leaprec") for backbone in ("SASRec", "GRU4Rec")}
+    assert pairs == own | {("DACSR", f"{backbone} leaprec") for backbone in ("SASRec", "GRU4Rec")}
+    assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())  # one family, not one a backbone
+    study(spec_file(tmp_path, toy, **given, reference="DACSR", match=[5.0]), tmp_path / "out", show_progress=False)
+    table = pd.read_csv(tmp_path / "out" / "comparison.csv")
+    assert set(table["method"]) == {f"{b} {m}" for b in ("SASRec", "GRU4Rec") for m in ("leaprec", "calirec")}
+
+
+def test_equal_curves_do_not_differ(finished_study):
     folder, _ = finished_study
     measured = Measured.load(folder / "SASRec-CD-1" / FILE)
     curves = [Curve(name, "leaprec", [measured]) for name in ("a", "b")]
-    table = curve_table(curves, samples=10)
-    assert table["method"].tolist() == ["a"] * 4 + ["b"] * 4
+    assert curve_table(curves, samples=10)["method"].tolist() == ["a"] * 4 + ["b"] * 4
     compared = compare(Comparison(curves[0], curves), [1.0])
     assert compared["difference"].abs().max() == 0
     assert compared["p"].tolist() == [1.0, 1.0]
-    assert json.loads(json.dumps(compared.to_dict("records")))
+
+
+def test_a_variant_that_comes_back_changed_is_not_taken_for_the_trained_one(tmp_path, toy):
+    """What counts is what the model was trained with, not what the file said last."""
+    other = {"CD": {}, "Other": {"gamma": 0.5}}
+    small = {"seeds": [1], "ablations": {}, "reference": "A"}
+    out = tmp_path / "out"
+
+    def asked(name, variants):
+        methods = {"A": {"variant": name, "reranker": "leaprec"}}
+        return spec_file(tmp_path, toy, **small, variants=variants, methods=methods)
+
+    study(asked("Other", other), out, show_progress=False)
+    study(asked("CD", {"CD": {}}), out, show_progress=False)
+    study(asked("Other", other), out, show_progress=False)
+    with pytest.raises(ValueError, match=r"SASRec-Other-1, trained with gamma: 0.5 and not 0.1"):
+        study(asked("Other", {"Other": {}}), out, show_progress=False)

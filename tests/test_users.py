@@ -113,6 +113,15 @@ def test_a_broken_measurement_is_named(tmp_path):
         Measured.load(tmp_path / FILE)
 
 
+def test_a_measurement_that_was_cut_off_is_named(trained, tmp_path):
+    measure(trained[0], {}, {"output_dir": str(tmp_path / "out")}).save(tmp_path / FILE)
+    whole = (tmp_path / FILE).read_bytes()
+    for length in (len(whole) // 2, len(whole) - 10):
+        (tmp_path / FILE).write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"measured\.npz is not a measurement"):
+            Measured.load(tmp_path / FILE)
+
+
 def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp_path, capsys):
     checkpoint, _ = trained
     out = tmp_path / "out"
@@ -143,6 +152,9 @@ def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp
         (["--lambdas=2"], r"lambdas must be numbers in [0, 1], got 2"),
         (["--reranker=leaprek"], "leaprec"),
         (["--epochs=3"], "unknown option or key 'epochs'"),
+        (["--reranker=none"], "reranker: none has no lambda"),
+        (["--rerank_lambda=0.5"], "unknown option or key 'rerank_lambda'"),
+        (["--user=007"], "no test user '007'"),
     ],
 )
 def test_what_is_wrong_is_said(trained, tmp_path, arguments, message, capsys):

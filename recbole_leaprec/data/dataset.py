@@ -84,6 +84,11 @@ class SequenceDataset(CompatDataset):
                 f"{path} has no field {field!r} (category_field){did_you_mean(field, _header(path, self.config))} "
                 f"{_fields_of(path, self.config)}"
             )
+        title, header = self.config["title_field"], _header(path, self.config)
+        if title is not None and title not in header:
+            raise ValueError(
+                f"{path} has no field {title!r} (title_field){did_you_mean(title, header)} {_fields_of(path, self.config)}"
+            )
         if self.field2type[field] not in (FeatureType.TOKEN, FeatureType.TOKEN_SEQ):
             raise ValueError(
                 f"{path}: category_field {field!r} has type {self.field2type[field].value}; it must be token or token_seq"
@@ -196,10 +201,6 @@ class SequenceDataset(CompatDataset):
             return tokens
         path = Path(self.dataset_path) / f"{self.dataset_name}.item"
         header = _header(path, self.config)
-        if field not in header:
-            raise ValueError(
-                f"{path} has no field {field!r} (title_field){did_you_mean(field, header)} {_fields_of(path, self.config)}"
-            )
         rows = pd.read_csv(
             path, sep=self.config["field_separator"], encoding=self.config["encoding"], dtype=str, header=0, names=header,
             quoting=csv.QUOTE_NONE, keep_default_na=False, usecols=[self.iid_field, field],

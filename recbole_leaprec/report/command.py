@@ -10,8 +10,10 @@ from typing import Any
 from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
 from recbole_leaprec.curves import Comparison, Curve
 from recbole_leaprec.measured import BASE, FILE, Measured, measure
+from recbole_leaprec.report.tables import TABLES
 from recbole_leaprec.report.write import EXPLORED, write_report
 from recbole_leaprec.reranking import get_reranker
+from recbole_leaprec.run_folder import check_unused, distinct_names
 from recbole_leaprec.study.run import SPEC, report_study
 
 RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
@@ -22,8 +24,8 @@ def report(
     folders: Sequence[str | Path],
     out: str | Path,
     users: int = EXPLORED,
-    rerankers: Sequence[str] = RERANKERS,
-    lambdas: Sequence[float] = LAMBDAS,
+    rerankers: Sequence[str] | None = None,
+    lambdas: Sequence[float] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> Path:
     """Write the page, and beside it the tables and pictures that go with it.
@@ -32,30 +34,40 @@ def report(
         folders: of runs, of trade-offs, or one of a study. A run that has not been measured is scored and reranked now.
         out: the page; its folder is made if need be.
         users: how many users the page lets one look at.
-        rerankers, lambdas: what to measure a run with.
-        config_dict: keys to change, as for `evaluate`, `data_path` for example.
+        rerankers, lambdas: what to measure a run with; None for `RERANKERS` and 0, 0.1, .., 1.
+        config_dict: keys to change when a run is measured, those in `MEASURED_KEYS`.
 
     Raises:
         ValueError: bad arguments, a folder that holds nothing to report, or runs of different datasets.
     """
-    out, folders = Path(out), [Path(folder) for folder in folders]
+    out, folders = Path(out), [Path(folder).resolve() for folder in folders]
     check_count("users", users)
-    check_lambdas(lambdas)
-    for name in rerankers:
+    check_lambdas(LAMBDAS if lambdas is None else lambdas)
+    for name in rerankers or ():
         get_reranker(name)
     if not folders:
         raise ValueError("name at least one folder, of a run, a trade-off or a study: report output/run1 output/run2")
+    if len({*folders}) < len(folders):
+        raise ValueError("a folder is named twice")
     if out.exists():
         raise ValueError(f"out: {out} is there already; name another")
+    check_unused(out.parent, [f"{name}.csv" for name in TABLES])
     studies = [folder for folder in folders if (folder / SPEC).is_file()]
     if studies and len(folders) > 1:
         raise ValueError(f"{studies[0]} is a study and makes a page of its own; leave the other folders out")
+    to_measure = [folder for folder in folders if folder not in studies and not _there(folder)]
+    if not to_measure and (rerankers is not None or lambdas is not None or config_dict):
+        raise ValueError(
+            f"{folders[0]} has been measured: {', '.join([*(config_dict or {}), *_given(rerankers=rerankers, lambdas=lambdas)])} "
+            f"can change nothing about it"
+        )
     if studies:
         report_study(studies[0], out, users)
         return out
     runs: list[tuple[str, Measured, float]] = []
-    for folder in folders:
-        runs += _measured(folder, out.parent, rerankers, lambdas, config_dict or {})
+    asked = dict.fromkeys(rerankers or RERANKERS, LAMBDAS if lambdas is None else lambdas)
+    for label, folder in distinct_names(folders).items():
+        runs += _measured(folder, label, out.parent, asked, config_dict or {})
     several = len(runs) > 1
     curves = [
         Curve(f"{label}: {name}" if several else name, name, [run], training=training)
@@ -71,25 +83,36 @@ def report(
     return out
 
 
+def _given(**options: Any) -> list[str]:
+    return [name for name, value in options.items() if value is not None]
+
+
+def _there(folder: Path) -> list[Path]:
+    """What has been measured of a folder."""
+    return sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
+
+
 def _measured(
-    folder: Path, beside: Path, rerankers: Sequence[str], lambdas: Sequence[float], changes: dict[str, Any]
+    folder: Path, label: str, beside: Path, asked: dict[str, Sequence[float]], changes: dict[str, Any]
 ) -> list[tuple[str, Measured, float]]:
     """`(label, measurement, seconds of training)` of everything in a folder."""
-    there = sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
-    if there:
-        label = folder.name
-        return [
-            (label if len(there) == 1 else f"{label}/{path.parent.name}", Measured.load(path), float("nan"))
-            for path in there
-        ]
+    if there := _there(folder):
+        names = [label if len(there) == 1 else f"{label}/{path.parent.name}" for path in there]
+        training = _training(folder / "model") if len(there) == 1 else float("nan")
+        return [(name, Measured.load(path), training) for name, path in zip(names, there, strict=True)]
     checkpoint = folder / "model.pth"
     if not checkpoint.is_file():
         raise ValueError(
             f"{folder} holds neither a model.pth nor a {FILE}: it is no folder of a run, a trade-off or a study"
         )
-    own = beside / f"measured-{folder.name}"
-    measured = measure(checkpoint, dict.fromkeys(rerankers, lambdas), {**changes, "output_dir": str(own)})
+    own = beside / f"measured-{label.replace('/', '-')}"
+    measured = measure(checkpoint, asked, {**changes, "output_dir": str(own)})
     measured.save(own / FILE)
+    return [(label, measured, _training(folder))]
+
+
+def _training(folder: Path) -> float:
+    """Seconds, or nan where a folder does not say."""
     result = folder / "result.json"
     timing = json.loads(result.read_text(encoding="utf-8"))["timing"] if result.is_file() else {}
-    return [(folder.name, measured, timing.get("training", float("nan")))]
+    return timing.get("training", float("nan"))

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from recbole_leaprec.curves import Comparison, Curve, compare, curve_table, own_targets
+from recbole_leaprec.curves import Comparison, Curve, compare, curve_table, own_targets, with_holm
 from recbole_leaprec.measured import BASE
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.users import density_grid, density_table
+
+TABLES = ("tradeoff", "comparison", "times", "density", "shift")
 
 PAPER_COMPLEXITY = {
     **dict.fromkeys(("leaprec", "calirec", "calirec_plus", "pr_reverse"), "O(n k m)"),
@@ -23,7 +25,7 @@ PAPER_COMPLEXITY = {
 def all_tables(
     curves: Sequence[Curve], comparisons: Sequence[Comparison], match: Sequence[float] = ()
 ) -> dict[str, pd.DataFrame]:
-    """`tradeoff`, `comparison`, `times`, `density` and `shift`.
+    """The `TABLES` by name.
 
     Args:
         match: S_KL figures to compare at; none for some of each reference's own.
@@ -33,7 +35,7 @@ def all_tables(
     shift = pd.DataFrame(curves[0].runs[0].shift.T, columns=["interval", "kl", "users"])
     return {
         "tradeoff": curve_table(curves),
-        "comparison": pd.concat(compared, ignore_index=True) if compared else compare(Comparison(curves[0], []), []),
+        "comparison": with_holm(compared),
         "times": time_table(curves),
         "density": pd.concat([_density(curve, grid) for curve in spread], ignore_index=True) if spread else pd.DataFrame(),
         "shift": shift.astype({"interval": int, "users": int}),

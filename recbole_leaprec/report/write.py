@@ -6,8 +6,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from recbole_leaprec.curves import Comparison, Curve
-from recbole_leaprec.measured import BASE, WINDOW
+from recbole_leaprec.measured import BASE, WINDOW, Measured
 from recbole_leaprec.plots import plot_density, plot_methods, plot_shift
 from recbole_leaprec.report.data import report_data
 from recbole_leaprec.report.page import page
@@ -28,13 +30,8 @@ def write_report(
 ) -> None:
     """The page at `out`, and beside it its tables as csv and its pictures as PNG and SVG."""
     folder, first = out.parent, curves[0].runs[0]
-    for curve in curves:
-        for run in curve.runs:
-            if run.users.tolist() != first.users.tolist() or run.k != first.k:
-                raise ValueError(
-                    f"{run.info['checkpoint']} and {first.info['checkpoint']} have other users or lists of another length: "
-                    f"{run.info['dataset']}, K = {run.k}, and {first.info['dataset']}, K = {first.k}"
-                )
+    for run in {id(run): run for curve in curves for run in curve.runs}.values():
+        _check_alike(run, first)
     tables = all_tables(curves, comparisons, match)
     reference = comparisons[0].reference if comparisons else curves[0]
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,6 +41,26 @@ def write_report(
     data = report_data(title, time.strftime("%Y-%m-%d %H:%M"), curves, tables, reference.name, users)
     with written_whole(out) as scratch:
         scratch.write_text(page(data), encoding="utf-8")
+
+
+def _check_alike(one: Measured, other: Measured) -> None:
+    """ValueError for measurements that cannot stand in one table."""
+    differ = [
+        key
+        for key in ("alpha", "beta", "mask_history", "preference_history")
+        if one.info["config"][key] != other.info["config"][key]
+    ]
+    differ += ["K"] if one.k != other.k else []
+    differ += [
+        key
+        for key in ("users", "targets", "items", "categories")
+        if not np.array_equal(getattr(one, key), getattr(other, key))
+    ]
+    if differ:
+        raise ValueError(
+            f"{one.info['checkpoint']} and {other.info['checkpoint']} cannot be compared: other {', '.join(differ)} "
+            f"({one.info['dataset']} and {other.info['dataset']})"
+        )
 
 
 def _draw(folder: Path, tables, reference: Curve, references: set[str]) -> None:

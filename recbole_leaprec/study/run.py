@@ -65,23 +65,27 @@ def report_study(folder: Path, out: Path, users: int = EXPLORED) -> None:
     write_report(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
 
 
+_NO_PART = {
+    "data_path", "output_dir", "checkpoint_dir", "show_progress", "state", "gpu_id", "use_gpu", "eval_batch_size", "title_field",
+}  # fmt: skip
+"""Keys that change nothing about a trained model."""
+
+
 def _check_same(plan: Spec, folder: Path) -> None:
-    """ValueError if the folder holds models that were trained in another way."""
-    if not (folder / SPEC).exists():
-        if folder.exists() and any(folder.iterdir()):
-            raise ValueError(f"output_dir {folder} holds something else than a study; name another")
-        return
-    before = Spec.of(yaml.safe_load((folder / SPEC).read_text(encoding="utf-8")))
+    """ValueError if the folder holds something else, or models that were trained in another way."""
+    if not (folder / SPEC).exists() and folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):
+        raise ValueError(f"output_dir {folder} holds something else than a study; name another")
     for part in plan.parts():
-        if not (folder / part.name / "model").exists():
+        model = folder / part.name / "model"
+        if not (model / "result.json").exists():  # a training that was interrupted starts anew
             continue
-        earlier = {**before.content["settings"], **before.variant(part.variant)}
-        now = {**plan.content["settings"], **plan.variant(part.variant)}
-        for key in sorted((earlier.keys() | now.keys()) - {"data_path", "show_progress"}):
-            if earlier.get(key) != now.get(key):
+        before = yaml.safe_load((model / "config.yaml").read_text(encoding="utf-8"))
+        now = part.config.plain()
+        for key in sorted((before.keys() | now.keys()) - _NO_PART):
+            if before.get(key) != now.get(key):
                 raise ValueError(
-                    f"{folder} holds {part.name}, trained with {key}: {earlier.get(key)!r} and not {now.get(key)!r}; "
-                    f"name another output_dir, or remove it"
+                    f"{folder} holds {part.name}, trained with {key}: {before.get(key)!r} and not {now.get(key)!r}; "
+                    f"name another output_dir, or remove {folder / part.name}"
                 )
 
 
@@ -91,11 +95,11 @@ def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
         _say(f"{title}: training", show_progress)
         shutil.rmtree(folder, ignore_errors=True)  # what an interrupted training has left
         run_leaprec(config_dict={**part.settings, **common, "output_dir": str(folder / "model")})
-    if not (folder / FILE).exists() or not _covers(Measured.load(folder / FILE), part.rerankers):
+    if not (folder / FILE).exists() or not _covers(Measured.load(folder / FILE), part):
         _say(f"{title}: reranking", show_progress)
         shutil.rmtree(folder / "measuring", ignore_errors=True)
-        data = {"data_path": part.settings["data_path"]} if "data_path" in part.settings else {}
-        given = {**common, **data, "output_dir": str(folder / "measuring")}
+        now = {key: part.settings[key] for key in ("data_path", "title_field") if key in part.settings}
+        given = {**common, **now, "output_dir": str(folder / "measuring")}
         measured = measure(folder / "model" / "model.pth", part.rerankers, given)
         measured.save(folder / FILE)
 
@@ -105,8 +109,10 @@ def _say(text: str, show: bool) -> None:
         tqdm.write(text, file=sys.stderr)
 
 
-def _covers(measured: Measured, rerankers: dict[str, list[float]]) -> bool:
-    return all((name, lam) in measured.place for name, lambdas in rerankers.items() for lam in lambdas)
+def _covers(measured: Measured, part: Part) -> bool:
+    if measured.info["config"]["title_field"] != part.config["title_field"]:
+        return False
+    return all((name, lam) in measured.place for name, lambdas in part.rerankers.items() for lam in lambdas)
 
 
 def study_curves(plan: Spec, folder: Path) -> list[Curve]:
@@ -121,6 +127,8 @@ def study_curves(plan: Spec, folder: Path) -> list[Curve]:
                     continue
                 if own not in loaded:
                     loaded[own] = Measured.load(own / FILE)
+                if any((method.reranker, lam) not in loaded[own].place for lam in method.lambdas):
+                    continue  # asked for since then
                 result = json.loads((own / "model" / "result.json").read_text(encoding="utf-8"))
                 runs.append(loaded[own])
                 training.append(result["timing"]["training"])
@@ -136,12 +144,12 @@ def curve_name(plan: Spec, method: str, backbone: str | None) -> str:
 
 
 def _comparisons(plan: Spec, curves: Sequence[Curve]) -> list[Comparison]:
-    """Each backbone's reference with the curves to compare with it: its own, and those that have no backbone."""
+    """Each backbone's reference with the backbone's curves and those that have none; a reference without backbone with all."""
     methods = {method.name: method for method in plan.methods}
     comparisons = []
     for backbone in plan.owners(methods[plan.reference].variant):
         names = {curve_name(plan, name, owner) for name in methods for owner in (backbone, None)}
-        own = [curve for curve in curves if curve.name in names]
+        own = [curve for curve in curves if backbone is None or curve.name in names]
         wanted = curve_name(plan, plan.reference, backbone)
         comparisons += [Comparison(curve, own) for curve in own if curve.name == wanted]
     return comparisons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ KEYS = {
 }
 
 
+_LINES, _LIST = (dict, "`name: value` lines"), (list, "a list")
+_KINDS = {
+    **dict.fromkeys(("settings", "variants", "methods", "ablations"), _LINES), "lambdas": _LIST,
+    "backbones": (list, "a list of models"), "seeds": (list, "a list of whole numbers"), "match": (list, "a list of numbers"),
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Part:
     """One model to train and to rerank in many ways."""
@@ -39,6 +47,10 @@ class Part:
     seed: int
     settings: dict[str, Any]
     rerankers: dict[str, list[float]]
+
+    @cached_property
+    def config(self) -> LeapRecConfig:
+        return LeapRecConfig(config_dict=self.settings)
 
 
 @dataclass(frozen=True)
@@ -74,9 +86,9 @@ class Spec:
             raise ValueError(f"{path} is not yaml: {error}") from error
         if not isinstance(content, dict):
             raise ValueError(f"{path} must hold the keys {', '.join(KEYS)}")
-        content = {**content, "settings": {**(content.get("settings") or {}), **(settings or {})}}
         try:
-            spec = cls.of(content)
+            _check_keys(content)
+            spec = cls.of({**content, "settings": {**(content.get("settings") or {}), **(settings or {})}})
             spec.check()
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -84,14 +96,12 @@ class Spec:
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Spec:
-        """A study of what a file holds; ValueError for methods that make no sense."""
+        """A study of what a file holds; ValueError for keys and methods that make no sense."""
+        _check_keys(content)
         return cls(content, _methods(content))
 
     def check(self) -> None:
         """ValueError for anything else that would only be found hours later."""
-        for key in self.content:
-            if key not in KEYS:
-                raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)} There are {', '.join(KEYS)}")
         if not self.methods:
             raise ValueError("methods: there is none")
         if self.reference not in {method.name for method in self.methods}:
@@ -103,11 +113,11 @@ class Spec:
         for part in parts:
             if names.count(part.name) > 1:
                 raise ValueError(f"two models would go to the folder {part.name}: give the variants more different names")
-            LeapRecConfig(config_dict=part.settings)
+            _ = part.config
 
     @property
     def title(self) -> str:
-        return self.content.get("title") or "Study"
+        return str(self.content.get("title") or "Study")
 
     @property
     def reference(self) -> str:
@@ -157,10 +167,30 @@ def part_name(backbone: str | None, variant: str, seed: int) -> str:
     return "-".join(word for word in words if word)
 
 
+def _check_keys(content: dict[str, Any]) -> None:
+    """ValueError for a key that there is not, or a value of the wrong kind."""
+    for key, value in content.items():
+        if key not in KEYS:
+            raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)} There are {', '.join(KEYS)}")
+        kind, meant = _KINDS.get(key, (str | int | float, "a text"))
+        if value is not None and not isinstance(value, kind):
+            raise ValueError(f"{key} must be {meant}, got {value!r}")
+    for name, settings in (content.get("variants") or {}).items():
+        if settings is not None and not isinstance(settings, dict):
+            raise ValueError(f"variants: {name} must be settings, such as {{gamma: 0}}, got {settings!r}")
+    for where, settings in (("settings", content.get("settings")), *(content.get("variants") or {}).items()):
+        for key in ("seed", "config_files", "output_dir", *(["model"] if where == "settings" else [])):
+            if key in (settings or {}):
+                raise ValueError(f"{where}: {key} is not for a study to set; it has backbones, variants and seeds")
+    for key, valid in (("seeds", int), ("match", (int, float)), ("backbones", str)):
+        values = content.get(key) or []
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, valid) or values.count(value) > 1:
+                raise ValueError(f"{key} must be {_KINDS[key][1]}, each once, got {values!r}")
+
+
 def _methods(content: dict[str, Any]) -> list[Method]:
     variants = content.get("variants") or {}
-    if not isinstance(variants, dict):
-        raise ValueError("variants must be name: settings lines")
     methods = []
     for group, key in (("method", "methods"), ("ablation", "ablations")):
         for name, given in (content.get(key) or {}).items():
