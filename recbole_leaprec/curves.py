@@ -134,7 +134,8 @@ _COMPARED = ["method", "group", "reference", "skl", "metric", "value", "referenc
 
 def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Comparisons in one table, with `p_holm`: p adjusted for as many tests as the table has (Holm, 1979)."""
-    table = pd.concat([pd.DataFrame(columns=_COMPARED), *(one for one in compared if len(one))], ignore_index=True)
+    some = [one for one in compared if len(one)]
+    table = pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=_COMPARED)
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
 
 
