@@ -62,7 +62,7 @@ class LeapRecTrainer(CompatTrainer):
             valid_data, show_progress=False
         )  # its bar would stay on the screen, one an epoch
         for metric, value in result.items():
-            self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict))
+            self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict, default=0))
         return score, result
 
     def _full_sort_batch_eval(self, batched_data):
