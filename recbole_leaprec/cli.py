@@ -178,8 +178,15 @@ def _program() -> str:
 
 
 def _folder(command: str, options: dict[str, Any]) -> str:
-    """Where a command's files go."""
-    return options.get("output_dir") or f"output/{command}-{time.strftime('%Y%m%d-%H%M%S')}"
+    """Take where a command's files go out of its options."""
+    return options.pop("output_dir", None) or f"output/{command}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _need(options: dict[str, Any], known: dict[str, tuple], *names: str) -> None:
+    """ValueError for an option that is not given and must be."""
+    for name in names:
+        if not isinstance(options.get(name), str):
+            raise ValueError(f"--{name}=FILE is needed, {known[name][0]}")
 
 
 def _take_options(arguments: dict[str, Any], options: Iterable[str], keys: Iterable[str]) -> dict[str, Any]:
@@ -197,9 +204,7 @@ def recommend(arguments: dict[str, Any]) -> None:
     from recbole_leaprec.recommend import recommend as run_recommend
 
     options = _take_options(arguments, RECOMMEND_OPTIONS, known_keys())
-    for name in ("checkpoint", "out"):
-        if not isinstance(options.get(name), str):
-            raise ValueError(f"--{name}=FILE is needed, {RECOMMEND_OPTIONS[name][0]}")
+    _need(options, RECOMMEND_OPTIONS, "checkpoint", "out")
     options["show_progress"] = arguments.get("show_progress", True)
     result = run_recommend(config_dict=arguments, **options)
     skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
@@ -267,7 +272,6 @@ def shift(arguments: dict[str, Any]) -> None:
 
     options = _take_options(arguments, SHIFT_OPTIONS, known_keys())
     folder = _folder("shift", options)
-    options.pop("output_dir", None)
     table = run_shift(folder, config_file_list=_config_files(arguments), config_dict=arguments, **options)
     print(f"\n{table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")
 
@@ -278,10 +282,8 @@ def users(arguments: dict[str, Any]) -> None:
     from recbole_leaprec.users import users as run_users
 
     options = _take_options(arguments, USERS_OPTIONS, MEASURED_KEYS)
-    if not isinstance(options.get("checkpoint"), str):
-        raise ValueError(f"--checkpoint=FILE is needed, {USERS_OPTIONS['checkpoint'][0]}")
+    _need(options, USERS_OPTIONS, "checkpoint")
     folder = _folder("users", options)
-    options.pop("output_dir", None)
     if "lambdas" in options:
         options["lambdas"] = _lambdas(options["lambdas"])
     result = run_users(folder, config_dict=arguments, **options)
@@ -295,8 +297,7 @@ def study(arguments: dict[str, Any]) -> int | None:
     from recbole_leaprec.study import study as run_study
 
     options = _take_options(arguments, STUDY_OPTIONS, known_keys())
-    if not isinstance(options.get("spec"), str):
-        raise ValueError(f"--spec=FILE is needed, {STUDY_OPTIONS['spec'][0]}")
+    _need(options, STUDY_OPTIONS, "spec")
     folder = options.get("output_dir") or f"output/study-{Path(options['spec']).stem}"
     show_progress = arguments.pop("show_progress", True)
     try:

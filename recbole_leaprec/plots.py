@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib import colormaps, rc_context
 from matplotlib.figure import Figure
 
+from recbole_leaprec.measured import BASE
 from recbole_leaprec.run_folder import distinct_names
 
 _MARKERS = "osD^vPX<>"
@@ -25,7 +26,7 @@ def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
     names = _names(table)
     curves, stars = {}, {}
     for (checkpoint, reranker), rows in table.groupby(["checkpoint", "reranker"], sort=False):
-        if reranker == "none":
+        if reranker == BASE:
             stars[f"{names[checkpoint]} own ranking".strip()] = rows
         else:
             curves[f"{names[checkpoint]} {reranker}".strip()] = rows
@@ -38,7 +39,7 @@ def plot_methods(table: pd.DataFrame, k: int, path: Path) -> None:
     Args:
         table: as `curve_table` makes it.
     """
-    reranked = table["reranker"] != "none"
+    reranked = table["reranker"] != BASE
     curves, stars = (dict(iter(rows.groupby("method", sort=False))) for rows in (table[reranked], table[~reranked]))
     _draw_curves(curves, stars, k, path)
 

@@ -42,9 +42,7 @@ class Part:
     """One model to train and to rerank in many ways."""
 
     name: str
-    backbone: str | None
     variant: str
-    seed: int
     settings: dict[str, Any]
     rerankers: dict[str, list[float]]
 
@@ -153,7 +151,7 @@ class Spec:
                 for backbone in self.owners(variant):
                     model = {} if backbone is None else {"model": f"{backbone}CD"}
                     settings = {**model, **self.content["settings"], **self.variant(variant), "seed": seed}
-                    yield Part(part_name(backbone, variant, seed), backbone, variant, seed, settings, asked)
+                    yield Part(part_name(backbone, variant, seed), variant, settings, asked)
 
 
 def part_name(backbone: str | None, variant: str, seed: int) -> str:
