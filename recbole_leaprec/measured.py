@@ -33,6 +33,9 @@ FILE = "measured.npz"
 MEASURED_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl", "metrics", "output_dir"}
 """What a command that measures may change of a trained run."""
 
+PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")
+"""What figures must have in common to stand in one table."""
+
 HISTORY = 20
 """Items of a history that are kept for looking at."""
 

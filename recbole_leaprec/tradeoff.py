@@ -10,7 +10,7 @@ import pandas as pd
 
 from recbole_leaprec.checkpoint import load_checkpoint
 from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
-from recbole_leaprec.measured import FILE, measure
+from recbole_leaprec.measured import FILE, MEASURED_KEYS, PROTOCOL_KEYS, measure
 from recbole_leaprec.plots import plot_tradeoff
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.reranking import get_reranker
@@ -57,7 +57,9 @@ def tradeoff(
     for key in ("reranker", "rerank_lambda", "target_skl"):
         if key in changes:
             raise ValueError(f"{key} has no part in a trade-off: rerankers and lambdas say what is measured")
-    _check_alike([load_checkpoint(checkpoint)["config"] for checkpoint in checkpoints], config_file_list)
+    if checkpoints and config_file_list:
+        raise ValueError("config_files: a trained run has its own; leave them out")
+    _check_alike([load_checkpoint(checkpoint)["config"] | changes for checkpoint in checkpoints])
     if not checkpoints:
         given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
         run = run_leaprec(config_file_list=config_file_list, config_dict=given)
@@ -75,11 +77,10 @@ def tradeoff(
     return table
 
 
-def _check_alike(configs: list[dict[str, Any]], config_file_list: list[str] | None) -> None:
+def _check_alike(configs: list[dict[str, Any]]) -> None:
     """ValueError for runs that cannot be drawn into one picture."""
-    if configs and config_file_list:
-        raise ValueError("config_files: a trained run has its own; leave them out")
-    for key in ("dataset", "topk"):
+    for key in ("dataset", "topk", *PROTOCOL_KEYS):
         values = {str(config[key]) for config in configs}
         if len(values) > 1:
-            raise ValueError(f"checkpoints: {key} must be the same for all, got {' and '.join(sorted(values))}")
+            hint = f"; --{key}=... sets it for all" if key in MEASURED_KEYS else ""
+            raise ValueError(f"checkpoints: {key} must be the same for all, got {' and '.join(sorted(values))}{hint}")

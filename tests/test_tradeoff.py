@@ -120,6 +120,17 @@ def test_a_curve_has_a_row_for_every_lambda_and_the_figures_of_evaluate(checkpoi
         tradeoff(folder, [checkpoint])
 
 
+def test_models_with_another_preference_are_drawn_together_only_if_told_one_for_all(checkpoint, toy, tmp_path):
+    settings = {**SMALL, "topk": [5, 10], "alpha": 1.0, "data_path": str(toy), "output_dir": str(tmp_path / "static")}
+    run_leaprec("SASRecCD", "toy", config_dict=settings)
+    both, folder = [checkpoint, tmp_path / "static" / "model.pth"], tmp_path / "both"
+    with pytest.raises(ValueError, match=r"alpha must be the same for all, got 0\.9 and 1\.0; --alpha=\.\.\. sets it"):
+        tradeoff(folder, both, ["leaprec"], [0.5])
+    assert not folder.exists()
+    table = tradeoff(folder, both, ["leaprec"], [0.5], config_dict={"alpha": 0.9}, samples=20, show_progress=False)
+    assert len(table) == 4
+
+
 def test_the_command_trains_first_without_a_checkpoint_and_takes_several(tmp_path, monkeypatch, capsys):
     inter = [(f"u{u}", f"i{(u * 3 + t) % 12}", t) for u in range(12) for t in range(6)]
     write_dataset(tmp_path / "data", inter, {f"i{n}": "ab"[n % 2] for n in range(12)})

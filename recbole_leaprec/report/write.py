@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from recbole_leaprec.curves import Comparison, Curve
-from recbole_leaprec.measured import BASE, WINDOW, Measured
+from recbole_leaprec.measured import BASE, PROTOCOL_KEYS, WINDOW, Measured
 from recbole_leaprec.plots import plot_density, plot_methods, plot_shift
 from recbole_leaprec.report.data import report_data
 from recbole_leaprec.report.page import page
@@ -45,11 +45,7 @@ def write_report(
 
 def _check_alike(one: Measured, other: Measured) -> None:
     """ValueError for measurements that cannot stand in one table."""
-    differ = [
-        key
-        for key in ("alpha", "beta", "mask_history", "preference_history")
-        if one.info["config"][key] != other.info["config"][key]
-    ]
+    differ = [key for key in PROTOCOL_KEYS if one.info["config"][key] != other.info["config"][key]]
     differ += ["K"] if one.k != other.k else []
     differ += [
         key
