@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import socket
 import sys
@@ -10,6 +11,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
+
+_logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 
@@ -30,8 +33,10 @@ def is_old_ray() -> bool:
 
 
 @contextmanager
-def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
+def connected(address: str | None = None, data: bool = False) -> Iterator[bool]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
+
+    Yields whether it is a Ray of our own.
 
     Args:
         data: whether Ray Data is going to be used.
@@ -59,9 +64,35 @@ def connected(address: str | None = None, data: bool = False) -> Iterator[None]:
     except ConnectionError as error:
         raise ValueError(f"no Ray cluster at {address!r} (--ray_address, RAY_ADDRESS): {error}") from error
     try:
-        yield
+        yield not address or address == "local"
     finally:
         ray.shutdown()
+
+
+def check_room(wanted: dict[str, float], what: str, own: bool) -> None:
+    """ValueError if nothing on a Ray of our own can hold this; a cluster may grow, and gets a warning that says so.
+
+    Ray itself would wait without a word.
+
+    Args:
+        wanted: CPUs and GPUs, by Ray's names.
+        what: is to run with them.
+        own: as `connected` yields it.
+    """
+    import ray
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if any(all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes):
+        return
+    most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
+    told = f"{what} asks for {_counts(wanted)}, and a machine here has {_counts(most)} at most"
+    if own:
+        raise ValueError(told)
+    _logger.warning("%s; it waits for one that has more", told)
+
+
+def _counts(resources: dict[str, float]) -> str:
+    return " and ".join(f"{count:g} {name}" for name, count in resources.items())
 
 
 def ray_node() -> str:
@@ -69,6 +100,11 @@ def ray_node() -> str:
     import ray
 
     return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
+
+
+def given_gpus() -> str:
+    """The GPUs that Ray has given to this worker, as `gpu_id` takes them."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
 
 
 def _check_answers(address: str) -> None:

@@ -6,11 +6,15 @@ Everything that can go when RecBole catches up is here, and nothing else is.
 from __future__ import annotations
 
 import contextlib
+import csv
+import os
 import shutil
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +39,7 @@ warnings.filterwarnings("ignore", message=r".*GradScaler.*is deprecated", catego
 
 
 class CompatConfig(Config):
-    """RecBole's config on numpy 2, and without a look at the command line of whatever program is running."""
+    """RecBole's config on numpy 2, and without a look at the command line of whatever program is running, or a hand on its GPUs."""
 
     def compatibility_settings(self):
         # RecBole's metrics read np.float at run time, and its own way of providing it reads np.float_, gone in numpy 2.
@@ -50,6 +54,42 @@ class CompatConfig(Config):
         # RecBole runs eval() on every string. Values that come from Python have their types already.
         return dict(config_dict or {})
 
+    def _init_device(self):
+        # RecBole sets CUDA_VISIBLE_DEVICES to gpu_id, also to its default, where the shell or Ray has said which GPUs there
+        # are; and it does not read use_gpu.
+        final, variable = self.final_config_dict, "CUDA_VISIBLE_DEVICES"
+        before, asked = os.environ.get(variable), "gpu_id" in self.external_config_dict
+        if final["use_gpu"] is False:
+            final["gpu_id"] = ""
+        elif not asked and before is not None:
+            final["gpu_id"] = before
+        super()._init_device()
+        if not asked or final["gpu_id"] == "":  # a GPU that is asked for by its number must stay the one that CUDA sees
+            os.environ.pop(variable)
+            if before is not None:
+                os.environ[variable] = before
+
+
+def fields_of(path: str | Path, config) -> list[str]:
+    """The fields that an atomic file has, in its order."""
+    return [column.partition(":")[0] for column in _columns(path, config)]
+
+
+def read_atomic(path: str | Path, config, fields: Collection[str]) -> pd.DataFrame:
+    """These fields of an atomic file, as text.
+
+    Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
+    """
+    return pd.read_csv(
+        path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=fields_of(path, config),
+        usecols=list(fields), dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
+    )  # fmt: skip
+
+
+def _columns(path: str | Path, config) -> list[str]:
+    with open(path, encoding=config["encoding"]) as file:
+        return file.readline().rstrip("\r\n").split(config["field_separator"])
+
 
 class CompatDataset(SequentialDataset):
     """RecBole's sequential dataset on pandas 3, with ties of time in file order."""
@@ -58,11 +98,8 @@ class CompatDataset(SequentialDataset):
         # RecBole fills missing sequences by a chained fillna(inplace=True), which pandas 3 ignores, and reads with the
         # Python engine, which takes eight times as long.
         load, unload = self._get_load_and_unload_col(source)
-        separator, encoding = self.config["field_separator"], self.config["encoding"]
-        with open(filepath, encoding=encoding) as file:
-            header = file.readline().rstrip("\r\n").split(separator)
         types = {}
-        for column in header:
+        for column in _columns(filepath, self.config):
             field, colon, kind = column.partition(":")
             if not colon or kind not in {t.value for t in FeatureType}:
                 raise ValueError(
@@ -70,21 +107,14 @@ class CompatDataset(SequentialDataset):
                     f"with a type of {', '.join(t.value for t in FeatureType)}"
                 )
             if (load is None or field in load) and (unload is None or field not in unload):
-                types[column] = (field, FeatureType(kind))
+                types[field] = FeatureType(kind)
         if not types:
             return None
-        frame = pd.read_csv(
-            filepath,
-            delimiter=separator,
-            usecols=list(types),
-            dtype=dict.fromkeys(types, str),
-            encoding=encoding,
-        )
-        frame = frame.rename(columns={column: field for column, (field, _) in types.items()})
-        for field, kind in types.values():
+        frame = read_atomic(filepath, self.config, types)
+        for field, kind in types.items():
             if kind == FeatureType.FLOAT:
                 frame[field] = self._numbers(frame[field], filepath)
-        for field, kind in types.values():
+        for field, kind in types.items():
             self.field2source[field], self.field2type[field], self.field2seqlen[field] = source, kind, 1
             if kind in (FeatureType.FLOAT, FeatureType.FLOAT_SEQ):
                 self.field2bucketnum[field] = 2
@@ -177,9 +207,14 @@ class CompatDataset(SequentialDataset):
                 ) from error
             rename_atomic_files(str(files), archive.stem, self.dataset_name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            part = target.with_name(target.name + ".part")
-            shutil.copytree(files, part)  # the temporary folder may be on another disk
-            part.replace(target)
+            # The temporary folder may be on another disk, and another run may be downloading the same.
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as part:
+                shutil.copytree(files, Path(part) / target.name)
+                try:
+                    (Path(part) / target.name).replace(target)
+                except OSError:
+                    if not target.is_dir():  # it is, where the other one was first
+                        raise
 
 
 class CompatCollector(Collector):
@@ -198,19 +233,42 @@ class CompatCollector(Collector):
         return finished
 
 
+class TensorBoard:
+    """A writer that begins its file, and the thread that writes it, with the first figure: an evaluation has none."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._writer: SummaryWriter | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._writer is None:
+            self._writer = SummaryWriter(str(self._folder))
+        return getattr(self._writer, name)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
 class CompatTrainer(Trainer):
-    """RecBole's trainer with its TensorBoard files in the run's folder."""
+    """RecBole's trainer with its TensorBoard files in the run's folder, closed when training is done."""
 
     def __init__(self, config, model):
         with _tensorboard_in(Path(config["output_dir"]) / "tensorboard"):
             super().__init__(config, model)
+
+    def fit(self, *arguments, **more):
+        try:
+            return super().fit(*arguments, **more)
+        finally:
+            self.tensorboard.close()
 
 
 @contextlib.contextmanager
 def _tensorboard_in(folder: Path):
     """RecBole's trainer opens its writer in ./log_tensorboard, under the name of the log file: one for all our runs."""
     original = recbole_trainer.get_tensorboard
-    recbole_trainer.get_tensorboard = lambda logger: SummaryWriter(str(folder))
+    recbole_trainer.get_tensorboard = lambda logger: TensorBoard(folder)
     try:
         yield
     finally:

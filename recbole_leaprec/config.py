@@ -65,6 +65,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 
+def check_number(name: str, value: Any, above: float | None = None) -> None:
+    """ValueError unless the value is a number, 0 or more, or more than `above`."""
+    if not _number(lambda x: x >= 0 if above is None else x > above)(value):
+        raise ValueError(f"{name} must be a number, {'0 or more' if above is None else f'more than {above:g}'}, got {value!r}")
+
+
 LAMBDAS = tuple(step / 10 for step in range(11))
 """What a trained model is reranked with for its trade-off curve, or to find its best lambda."""
 
@@ -96,7 +102,7 @@ PLUGIN_KEYS = {
         lambda x: x is None or _number(lambda y: y > 0)(x),
     ),
     "rerank_candidates": Key(
-        "rerank the n most relevant items only", "a whole number of at least K, or None for all items",
+        "rerank the n most relevant items only", "a whole number of at least K, or None for all items (1,000 for mip, 100 for mcf)",
         lambda x: x is None or _positive_int(x),
     ),
     "rerank_order": Key("order of a reranked list", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
@@ -146,16 +152,21 @@ _OTHER_RECBOLE_KEYS = {
 }  # fmt: skip
 
 
+def metric_names(metrics: Collection[str], topk: Collection[int]) -> list[str]:
+    """What an evaluation with these gives, such as NDCG@10. GAUC looks at the whole ranking and has no K."""
+    return list(dict.fromkeys(name if name.lower() == "gauc" else f"{name}@{k}" for name in metrics for k in topk))
+
+
 @cache
 def known_keys() -> frozenset[str]:
     """Every key that RecBole or the plugin reads."""
     known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
     for name in ("general", "training", "evaluation", "dataset"):
         known.update(getattr(argument_list, f"{name}_arguments"))
-    for folder in (RECBOLE_PROPERTIES, PROPERTIES):
-        for file in folder.rglob("*.yaml"):
-            if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
-                known.update(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    own = [PROPERTIES / "overall.yaml", *(file for name in ("model", "dataset", "recipes") for file in (PROPERTIES / name).glob("*.yaml"))]
+    for file in (*RECBOLE_PROPERTIES.rglob("*.yaml"), *own):
+        if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
+            known.update(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
     return frozenset(known)
 
 
@@ -240,6 +251,11 @@ class LeapRecConfig(CompatConfig):
         if get_reranker(final["reranker"]).target is None and final["target_skl"] is not None:
             raise ValueError(f"target_skl needs a reranker that calibrates, got {final['reranker']!r}")
         topk, metrics = _listed(final["topk"]), _listed(final["metrics"])
+        if final["eval_step"] > final["epochs"]:
+            raise ValueError(
+                f"eval_step must be at most the epochs, {final['epochs']}: without a validation there is no best epoch to keep; "
+                f"got {final['eval_step']}"
+            )
         if (candidates := final["rerank_candidates"]) is not None and candidates < max(topk):
             raise ValueError(f"rerank_candidates must be at least the largest K, {max(topk)} (topk), got {candidates}")
         if final["target_skl"] is not None and "skl" not in [metric.lower() for metric in metrics]:
@@ -248,13 +264,12 @@ class LeapRecConfig(CompatConfig):
         for metric in metrics:
             if metric.lower() not in ranking:
                 raise ValueError(unknown_name("ranking metric", metric, ranking))
-        # GAUC looks at the whole ranking and has no K.
-        choices = [m if m.lower() == "gauc" else f"{m}@{k}" for m in metrics for k in topk]
+        choices = metric_names(metrics, topk)
         if final["valid_metric"] is None:
             final["valid_metric"] = choices[0]
         if final["valid_metric"].lower() not in [choice.lower() for choice in choices]:
             raise ValueError(
-                f"valid_metric must be one of {', '.join(dict.fromkeys(choices))} (from metrics and topk), got {final['valid_metric']!r}"
+                f"valid_metric must be one of {', '.join(choices)} (from metrics and topk), got {final['valid_metric']!r}"
             )
         if final["benchmark_filename"] is not None:
             raise ValueError(

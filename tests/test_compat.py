@@ -2,8 +2,10 @@
 
 import functools
 import http.server
+import os
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from recbole_leaprec.compat import CompatDataset
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset
 from tests.conftest import needs_stock_recbole
+from tests.toy import write_dataset
 
 FEATURES = {"load_col": {"inter": ["user_id", "item_id", "rating", "timestamp"], "item": ["item_id", "release_year", "movie_title"],
                          "user": ["user_id", "age"]}}  # fmt: skip
@@ -63,6 +66,57 @@ def test_a_dataset_is_downloaded_unpacked_and_loaded(server, toy, tmp_path, make
     assert [entry.name for entry in (tmp_path / "fresh").iterdir()] == ["toy"]
 
 
+def test_two_runs_may_download_the_same_dataset(server, toy, tmp_path, make_config):
+    web, url = server
+    with zipfile.ZipFile(web / "toy-archive.zip", "w") as archive:
+        for suffix in ("inter", "item"):
+            archive.write(toy / "toy" / f"toy.{suffix}", f"toy-archive.{suffix}")
+    config, both = make_config(data_path=str(tmp_path / "fresh")), threading.Barrier(2)
+
+    class Downloaded(dataset_from(url)):
+        def _download(self):
+            both.wait()  # neither finds the other's files
+            super()._download()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(Downloaded, [config, config])
+    assert len(first) == len(second) > 0
+    assert [entry.name for entry in (tmp_path / "fresh").iterdir()] == ["toy"]
+
+
+def test_quotes_and_names_such_as_NA_are_text_like_any_other(tmp_path, make_config):
+    write_dataset(
+        tmp_path,
+        [(user, item, time) for user in ("u1", "NA") for time, item in enumerate(("NA", '"x', "null", "y"))],
+        {"NA": "a", '"x': '"b', "null": "NA", "y": ""},
+    )
+    dataset = create_dataset(make_config(data_path=str(tmp_path)))
+    assert len(dataset) == 8
+    assert set(dataset.field2id_token["item_id"][1:]) == {"NA", '"x', "null", "y"}
+    assert set(dataset.field2id_token["genre"][1:]) == {"a", '"b', "NA"}
+    dataset.config["title_field"] = "genre"
+    assert dict(zip(dataset.field2id_token["item_id"], dataset.item_names(), strict=True))['"x'] == '"b'
+    assert "y" in dataset.item_names()
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "gpu", "after"),
+    [
+        ("3", {}, "3", "3"),
+        (None, {}, "0", None),
+        ("3", {"gpu_id": 1}, "1", "1"),
+        ("3", {"use_gpu": False}, "", "3"),
+        (None, {"gpu_id": ""}, "", None),
+    ],
+)
+def test_only_a_gpu_that_is_asked_for_is_chosen_for_the_process(monkeypatch, make_config, before, given, gpu, after):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    assert make_config(**given)["gpu_id"] == gpu
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == after
+
+
 def test_a_failed_download_says_what_to_do_and_leaves_nothing(server, tmp_path, make_config):
     _, url = server
     config = make_config(data_path=str(tmp_path / "fresh"))
@@ -94,7 +148,12 @@ def test_tensorboard_files_are_in_the_runs_folder(prepare, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     config, dataset, _ = prepare(output_dir=str(tmp_path / "run"), checkpoint_dir=str(tmp_path / "run"))
     trainer = LeapRecTrainer(config, config.model_class(config, dataset), dataset)
+    assert not (tmp_path / "run" / "tensorboard").exists()  # before there is anything to show
+    threads = threading.active_count()
+    trainer.tensorboard.add_scalar("a", 1.0, 0)
+    assert threading.active_count() > threads
     trainer.tensorboard.close()
+    assert threading.active_count() == threads
     assert list((tmp_path / "run" / "tensorboard").iterdir())
     assert not (tmp_path / "log_tensorboard").exists()
     assert torch.is_tensor(trainer.preference(torch.tensor([0]), 0.9))

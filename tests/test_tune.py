@@ -3,11 +3,13 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -22,6 +24,8 @@ from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.tune import trial, tune
 from recbole_leaprec.tune.objective import OUT_OF_BOUND, Point, hypervolume, parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
+from recbole_leaprec.tune.progress import LiveTable
+from recbole_leaprec.tune.search import collect
 from recbole_leaprec.tune.space import Distribution, read_space
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -150,7 +154,7 @@ def test_a_trial_reads_validation_alone(tmp_path, monkeypatch, toy):
         "category_field": "genre", "data_path": str(toy), "epochs": 3, "topk": [10], "hidden_size": 8, "MAX_ITEM_LIST_LENGTH": 8,
     })  # fmt: skip
     text = "ndcg@10 subject to skl@10 <= 0.4"
-    settings = {"config": config.plain(), "objective": text, "metrics": METRICS, "cpus": 1}
+    settings = {"config": config.plain(), "objective": text, "metrics": METRICS, "cpus": 1, "gpus": 0}
     records = []
     trial._train({"gamma": 0.2}, settings, tmp_path / "trial", lambda **figures: records.append(figures))
     dataset = seen[0]
@@ -283,6 +287,54 @@ def test_an_interruption_before_any_validation_says_how_to_go_on(tmp_path, monke
     monkeypatch.setattr("recbole_leaprec.tune.tune", lambda **_: result)
     assert main(["tune", "--space=x"]) == 130
     assert f"tune --resume=True --output_dir={tmp_path}" in capsys.readouterr().out
+
+
+def test_of_equal_trials_the_first_to_start_wins_whenever_it_ends(tmp_path):
+    settings = {"trials": 3, "config": {"epochs": 1}, "space": {"gamma": ["choice", [0, 1]]}, "objective": "ndcg@10"}
+    scores = {"late": (0.3, 2.0), "early": (0.3, 1.0), "worse": (0.2, 0.0)}
+    for name, (score, started) in scores.items():
+        folder = tmp_path / "trials" / name
+        folder.mkdir(parents=True)
+        (folder / "model.pth").touch()
+        record = {"trial": name, "status": "finished", "epochs": 1, "score": score, "started": started, "config/gamma": 0}
+        (folder / "trial.json").write_text(json.dumps(record))
+    for order in (["late", "early", "worse"], ["worse", "early", "late"]):
+        for name in scores:
+            (tmp_path / "trials" / name / "model.pth").touch()
+        with LiveTable(settings, tmp_path, [], show=False) as table:
+            for name in order:
+                table.on_trial_complete(0, [], SimpleNamespace(trial_id=name))
+        assert [path.parent.name for path in tmp_path.glob("trials/*/model.pth")] == ["early"]
+        assert collect(tmp_path, settings)["trial"].tolist() == ["early", "late", "worse"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cpus_per_trial": 0}, "cpus_per_trial must be a number, more than 0, got 0"),
+        ({"gpus_per_trial": "one"}, "gpus_per_trial must be a number, 0 or more, got 'one'"),
+        ({"early_stopping": "no"}, "early_stopping must be True or False, got 'no'"),
+        ({"objective": "gauc@10"}, "there is no metric 'gauc@10'"),
+        ({"config_dict": {**QUICK, "dataset": "nowhere"}}, "unknown dataset 'nowhere'"),
+    ],
+)
+def test_what_would_fail_every_trial_is_said_before_any(tmp_path, options, message):
+    space = space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tune(space, tmp_path / "out", **{"config_dict": {**QUICK, "metrics": ["NDCG", "GAUC"]}, **options})
+    assert not (tmp_path / "out").exists()
+
+
+def test_trials_that_no_machine_can_hold_are_refused(tmp_path):
+    space = space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n")
+    with pytest.raises(ValueError, match=r"a trial .* asks for 1 CPU and 64 GPU, and a machine here has \d+ CPU and \d+ GPU at most"):
+        tune(space, tmp_path / "out", config_dict=QUICK, gpus_per_trial=64)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_without_a_k_can_be_tuned_for():
+    assert parse_objective("gauc", ["gauc", "ndcg@5", "skl@5"]).metric == "gauc"
+    assert parse_objective("hypervolume", ["gauc", "ndcg@5", "skl@5"]).hypervolume == 5
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import csv
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
 import torch
 import yaml
 from recbole.data.interaction import Interaction
@@ -15,7 +13,7 @@ from recbole.utils import FeatureType
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
+from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset, fields_of, read_atomic
 from recbole_leaprec.data.sequences import Sequences
 from recbole_leaprec.preference import preference_table
 from recbole_leaprec.suggest import did_you_mean
@@ -55,11 +53,11 @@ class SequenceDataset(CompatDataset):
         inter, items = Path(dataset_path) / f"{token}.inter", Path(dataset_path) / f"{token}.item"
         for key in ("USER_ID_FIELD", "ITEM_ID_FIELD"):
             if self.config[key] not in self.inter_feat:
-                raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_fields_of(inter, self.config)}")
+                raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_told_fields(inter, self.config)}")
         if self.time_field not in self.inter_feat:
             raise ValueError(
                 f"{inter} has no timestamp field {self.time_field!r} (TIME_FIELD), and sequences need an order; "
-                f"{_fields_of(inter, self.config)}"
+                f"{_told_fields(inter, self.config)}"
             )
         if self.field2type[self.time_field] != FeatureType.FLOAT:
             raise ValueError(
@@ -77,17 +75,17 @@ class SequenceDataset(CompatDataset):
             raise ValueError(f"{path} does not exist: calibration needs the items' categories (category_field)")
         if field is None:
             raise ValueError(
-                f"category_field is not set: which field of {path} holds the categories? {_fields_of(path, self.config)}"
+                f"category_field is not set: which field of {path} holds the categories? {_told_fields(path, self.config)}"
             )
         if self.item_feat is None or field not in self.item_feat:
             raise ValueError(
-                f"{path} has no field {field!r} (category_field){did_you_mean(field, _header(path, self.config))} "
-                f"{_fields_of(path, self.config)}"
+                f"{path} has no field {field!r} (category_field){did_you_mean(field, fields_of(path, self.config))} "
+                f"{_told_fields(path, self.config)}"
             )
-        title, header = self.config["title_field"], _header(path, self.config)
+        title, header = self.config["title_field"], fields_of(path, self.config)
         if title is not None and title not in header:
             raise ValueError(
-                f"{path} has no field {title!r} (title_field){did_you_mean(title, header)} {_fields_of(path, self.config)}"
+                f"{path} has no field {title!r} (title_field){did_you_mean(title, header)} {_told_fields(path, self.config)}"
             )
         if self.field2type[field] not in (FeatureType.TOKEN, FeatureType.TOKEN_SEQ):
             raise ValueError(
@@ -200,23 +198,14 @@ class SequenceDataset(CompatDataset):
         if field is None:
             return tokens
         path = Path(self.dataset_path) / f"{self.dataset_name}.item"
-        header = _header(path, self.config)
-        rows = pd.read_csv(
-            path, sep=self.config["field_separator"], encoding=self.config["encoding"], dtype=str, header=0, names=header,
-            quoting=csv.QUOTE_NONE, keep_default_na=False, usecols=[self.iid_field, field],
-        )  # fmt: skip
+        rows = read_atomic(path, self.config, {self.iid_field, field}).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
-        return [names.get(token) or token for token in tokens]
+        return [names.get(token, token) for token in tokens]
 
     def preference_table(self, alpha: float) -> Tensor:
         """`[N, C]` preference after each flat position; look it up with HISTORY_END."""
         return preference_table(self.sequences.items, self.sequences.offsets, self.categories, alpha)
 
 
-def _header(path: Path, config) -> list[str]:
-    with open(path, encoding=config["encoding"]) as file:
-        return [column.partition(":")[0] for column in file.readline().rstrip("\r\n").split(config["field_separator"])]
-
-
-def _fields_of(path: Path, config) -> str:
-    return f"its fields are {', '.join(_header(path, config))}"
+def _told_fields(path: Path, config) -> str:
+    return f"its fields are {', '.join(fields_of(path, config))}"

@@ -88,7 +88,7 @@ def parse_objective(text: str, known: Sequence[str], beta: float = 0.01) -> Obje
         ValueError: a metric that is not among them, or a text of another form.
     """
     if match := _HYPERVOLUME.fullmatch(text.strip()):
-        k = int(match[1] or known[0].partition("@")[2])
+        k = int(match[1] or next(name for name in known if "@" in name).partition("@")[2])
         for name in (f"ndcg@{k}", f"skl@{k}"):
             _check_metric(name, known, text)
         return Objective(text, hypervolume=k, beta=beta)

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from recbole_leaprec.run_folder import write_json
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
+from recbole_leaprec.tune.trial import standing
 
 
 class LiveTable(Callback):
@@ -21,7 +22,7 @@ class LiveTable(Callback):
         self._epochs, self._keys = settings["config"]["epochs"], list(settings["space"])
         self._ended = {record["trial"] for record in done}
         scored = [record for record in done if record.get("score") is not None and record["status"] != "failed"]
-        self._best = max(((record["score"], record["trial"]) for record in scored), default=None)
+        self._best = max(scored, key=standing, default=None)
         self._bar: tqdm | None = None
 
     def __enter__(self) -> LiveTable:
@@ -59,18 +60,13 @@ class LiveTable(Callback):
             f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {_shown(score):>9}  "
             + "  ".join(f"{record[f'config/{key}']!s:<{len(key)}.8}" for key in self._keys)
         )
-        if score is not None and record["status"] != "failed" and (self._best is None or score > self._best[0]):
-            self._remove_checkpoint(self._best and self._best[1])
-            self._best = (score, trial_id)
-        else:
-            self._remove_checkpoint(trial_id)
+        if score is not None and record["status"] != "failed" and (not self._best or standing(record) > standing(self._best)):
+            record, self._best = self._best, record
+        if record:
+            (self._folder / "trials" / record["trial"] / "model.pth").unlink(missing_ok=True)
         self._bar.update(len(self._ended) - self._bar.n)
         if self._best:
-            self._bar.set_postfix(best=_shown(self._best[0]))
-
-    def _remove_checkpoint(self, trial_id: str | None) -> None:
-        if trial_id:
-            (self._folder / "trials" / trial_id / "model.pth").unlink(missing_ok=True)
+            self._bar.set_postfix(best=_shown(self._best["score"]))
 
     def _write(self, line: str) -> None:
         if self._show:

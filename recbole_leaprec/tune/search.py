@@ -13,16 +13,17 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from recbole_leaprec.cluster import connected
-from recbole_leaprec.config import LeapRecConfig, check_count, known_keys
+from recbole_leaprec.cluster import check_room, connected
+from recbole_leaprec.config import LeapRecConfig, check_count, check_number, known_keys, metric_names
+from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import evaluate
-from recbole_leaprec.run_folder import write_json, write_yaml, written_whole
+from recbole_leaprec.run_folder import run_log, write_json, write_yaml, written_whole
 from recbole_leaprec.suggest import unknown_name
 from recbole_leaprec.tune.objective import OUT_OF_BOUND, parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.progress import LiveTable
 from recbole_leaprec.tune.space import Distribution, check_keys, read_space
-from recbole_leaprec.tune.trial import run_trial
+from recbole_leaprec.tune.trial import run_trial, standing
 
 SEARCHES = ("random", "tpe")
 NAME = "ray"
@@ -78,7 +79,8 @@ def tune(
             space, folder, config_file_list, config_dict, objective, 20 if trials is None else trials, search, early_stopping,
             concurrent, cpus_per_trial, gpus_per_trial,
         )  # fmt: skip
-    with connected(ray_address):
+    with connected(ray_address) as own:
+        check_room({"CPU": settings["cpus"], "GPU": settings["gpus"]}, "a trial (cpus_per_trial, gpus_per_trial)", own)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "settings.json", settings)
         interrupted = _run(settings, folder, show_progress)
@@ -121,35 +123,33 @@ def _settings(
     check_count("trials", trials)
     if concurrent is not None:
         check_count("concurrent", concurrent)
+    check_number("cpus_per_trial", cpus, above=0)
+    check_number("gpus_per_trial", gpus)
+    if not isinstance(early_stopping, bool):
+        raise ValueError(f"early_stopping must be True or False, got {early_stopping!r}")
     if (folder / "settings.json").exists():
         raise ValueError(f"output_dir {folder} already holds a search; --resume=True goes on with it, or name another")
     distributions = read_space(space)
     check_keys(distributions, known_keys(), space)
     base = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     shared = base.plain()
-    shared["data_path"] = _absolute(shared["data_path"], shared["dataset"])
+    shared["data_path"] = str(Path(shared["data_path"]).absolute())  # workers may run elsewhere
     for key, distribution in distributions.items():
         for value in distribution.extremes():
             try:
                 LeapRecConfig(config_dict={**shared, key: value})
             except ValueError as error:
                 raise ValueError(f"{space}: {error}") from error
-    metrics = [f"{metric.lower()}@{k}" for metric in base["metrics"] for k in base["topk"]]
+    metrics = [name.lower() for name in metric_names(base["metrics"], base["topk"])]
     text = objective or base["valid_metric"]
     parse_objective(text, metrics)
+    with run_log(base):
+        create_dataset(base)  # what is wrong with it would fail every trial, and those that download it would do so all at once
     return {
         "config": shared, "objective": text, "metrics": metrics, "trials": trials, "search": search,
         "early_stopping": early_stopping, "concurrent": concurrent, "cpus": cpus, "gpus": gpus, "folder": str(folder),
         "space": {key: [d.kind, list(d.arguments)] for key, d in distributions.items()},
     }  # fmt: skip
-
-
-def _absolute(data_path: str, dataset: str) -> str:
-    """Workers may run elsewhere. RecBole has taken the dataset's own folder into the path."""
-    path = Path(data_path)
-    if path.name == dataset:
-        path = path.parent
-    return str(path.absolute())
 
 
 def check_resumed_with(names: Sequence[str]) -> None:
@@ -267,11 +267,11 @@ def collect(folder: Path, settings: dict[str, Any]) -> pd.DataFrame:
     for record in records:
         if record["status"] == "running":
             record["status"] = "interrupted"
-    table = pd.DataFrame(records)
+    scored = [record for record in records if record.get("score") is not None]
+    rest = [record for record in records if record.get("score") is None]
+    table = pd.DataFrame([*sorted(scored, key=standing, reverse=True), *rest])
     if table.empty:
         return table
-    if "score" in table:
-        table = table.sort_values("score", ascending=False, kind="stable")
     with written_whole(folder / "trials.csv") as scratch:
         table.to_csv(scratch, index=False)
     with written_whole(folder / "trials.html") as scratch:
@@ -286,7 +286,7 @@ def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> d
     config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
-    config["show_progress"] = settings["config"]["show_progress"]  # trials show none
+    config |= {key: settings["config"][key] for key in ("show_progress", "gpu_id")}  # a trial shows nothing, and has the GPU that Ray gave it
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:
         shutil.copyfile(source / "model.pth", scratch)

@@ -8,9 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.cluster import ray_node
+from recbole_leaprec.cluster import given_gpus, ray_node
 from recbole_leaprec.run_folder import write_json
 from recbole_leaprec.tune.objective import Objective, Point, parse_objective
+
+
+def standing(record: dict[str, Any]) -> tuple[float, float]:
+    """What trials are ordered by: the score, and among equals the one that started first."""
+    return record["score"], -record["started"]
 
 
 def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -48,7 +53,8 @@ def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save:
     from recbole_leaprec.quick_start import train_only
 
     torch.set_num_threads(max(1, int(settings["cpus"])))
-    config = LeapRecConfig(config_dict={**settings["config"], **sample, "output_dir": str(folder), "show_progress": False})
+    own = {"output_dir": str(folder), "show_progress": False, "gpu_id": given_gpus() if settings["gpus"] else ""}
+    config = LeapRecConfig(config_dict={**settings["config"], **sample, **own})
     objective = parse_objective(settings["objective"], settings["metrics"], config["beta"])
     figures: dict[str, Any] = {}
 
