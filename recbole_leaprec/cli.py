@@ -131,12 +131,12 @@ def _config_files(arguments: dict[str, Any]) -> list[str]:
 
 def evaluate(arguments: dict[str, Any]) -> None:
     """Rerank and measure the test lists of a trained model again."""
+    from recbole_leaprec.config import known_keys
     from recbole_leaprec.quick_start import evaluate as run_evaluate
 
-    checkpoint = arguments.pop("checkpoint", None)
-    if not isinstance(checkpoint, str):
-        raise ValueError(f"--checkpoint=PATH is needed, the model.pth of a run{_near_checkpoint(arguments)}")
-    _show(run_evaluate(checkpoint, arguments))
+    options = _take_options(arguments, CHECKPOINT, known_keys())
+    _need(options, CHECKPOINT, "checkpoint")
+    _show(run_evaluate(options["checkpoint"], arguments))
 
 
 def tune(arguments: dict[str, Any]) -> int | None:
@@ -322,8 +322,10 @@ def report(arguments: dict[str, Any]) -> None:
     print(f"\nopen {run_report(options.pop('folders', []), out, config_dict=arguments, **options)}")
 
 
+CHECKPOINT = {"checkpoint": ("the model.pth of a run", None)}
+
 USERS_OPTIONS = {
-    "checkpoint": ("the model.pth of a run", None),
+    **CHECKPOINT,
     "user": ("a user of the dataset, for a case study", "no case study"),
     "reranker": ("its name", "leaprec"),
     "lambdas": ("start:stop:step, or numbers with commas", "0,0.1,0.3,0.5,0.7,0.9"),
@@ -358,7 +360,7 @@ TRADEOFF_OPTIONS = {
 }
 
 RECOMMEND_OPTIONS = {
-    "checkpoint": ("the model.pth of a run", None),
+    **CHECKPOINT,
     "out": ("a .parquet, .csv or .trec file to write, which is not there yet", None),
     "histories": ("a .parquet or .csv file with columns user and items", "all users of the dataset"),
     "k": ("items a list", 10),
@@ -380,11 +382,6 @@ TUNE_OPTIONS = {
     "resume": ("go on with the search in output_dir, as it was started; trials may be more", False),
     "output_dir": ("where everything goes", "output/tune-<time>"),
 }
-
-
-def _near_checkpoint(arguments: dict[str, Any]) -> str:
-    near = [key for key in arguments if did_you_mean(key, ["checkpoint"]) != "."]
-    return f"; you wrote --{near[0]}" if near else ""
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -523,13 +520,15 @@ def help_text(command: str) -> str:
     from recbole_leaprec.measured import MEASURED_KEYS
     from recbole_leaprec.model import sequential_recommender as own_models
     from recbole_leaprec.quick_start import EVALUATION_KEYS
+    from recbole_leaprec.recommend.recommender import RECOMMENDATION_KEYS
 
     options = {
         "tradeoff": TRADEOFF_OPTIONS, "shift": SHIFT_OPTIONS, "users": USERS_OPTIONS, "study": STUDY_OPTIONS,
         "report": REPORT_OPTIONS, "tune": TUNE_OPTIONS, "recommend": RECOMMEND_OPTIONS,
     }.get(command, {})  # fmt: skip
-    changed = MEASURED_KEYS if command in ("tradeoff", "users", "report") else EVALUATION_KEYS
-    changed -= {"preference_history"} if command == "recommend" else set()
+    changed = {
+        "evaluate": EVALUATION_KEYS, "recommend": RECOMMENDATION_KEYS, **dict.fromkeys(("tradeoff", "users", "report"), MEASURED_KEYS),
+    }.get(command, ())  # fmt: skip
     defaults = yaml.safe_load((PROPERTIES / "overall.yaml").read_text(encoding="utf-8"))
     lines = textwrap.dedent(_USAGE[command]).strip().format(
         summary=COMMANDS[command].__doc__, models=f"{', '.join(name for name in own_models.__all__ if not hasattr(recbole_models, name))}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,6 +55,11 @@ def _listed(value: Any) -> list:
     return value if isinstance(value, list) else [value]
 
 
+def largest_k(config: Mapping[str, Any]) -> int:
+    """The length of the lists."""
+    return max(_listed(config["topk"]))
+
+
 def _positive_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
@@ -68,7 +73,9 @@ def check_count(name: str, value: Any) -> None:
 def check_number(name: str, value: Any, above: float | None = None) -> None:
     """ValueError unless the value is a number, 0 or more, or more than `above`."""
     if not _number(lambda x: x >= 0 if above is None else x > above)(value):
-        raise ValueError(f"{name} must be a number, {'0 or more' if above is None else f'more than {above:g}'}, got {value!r}")
+        raise ValueError(
+            f"{name} must be a number, {'0 or more' if above is None else f'more than {above:g}'}, got {value!r}"
+        )
 
 
 LAMBDAS = tuple(step / 10 for step in range(11))
@@ -127,10 +134,15 @@ PLUGIN_KEYS = {
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
 
-# Keys of RecBole whose wrong values it would find late, or answer with a traceback.
+LEARNERS = ("adam", "adamw", "sgd", "adagrad", "rmsprop", "sparse_adam")
+
+# Keys of RecBole whose wrong values it would find late, answer with a traceback, or take for something else.
 RECBOLE_KEYS = {
     "epochs": Key("training epochs", "a whole number, 1 or more", _positive_int),
     "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
+    "learner": Key("optimizer", f"one of {', '.join(LEARNERS)}", lambda x: isinstance(x, str) and x.lower() in LEARNERS),
+    "weight_decay": Key("weight decay of the optimizer", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "clip_grad_norm": Key("arguments of torch's clip_grad_norm_", "a dict, such as {max_norm: 5}, or None", lambda x: x is None or isinstance(x, dict)),
     "MAX_ITEM_LIST_LENGTH": Key("longest input sequence", "a whole number, 1 or more", _positive_int),
     "train_batch_size": Key("sequences a training batch", "a whole number, 1 or more", _positive_int),
     "eval_batch_size": Key("users an evaluation batch", "a whole number, 1 or more", _positive_int),
@@ -163,7 +175,10 @@ def known_keys() -> frozenset[str]:
     known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
     for name in ("general", "training", "evaluation", "dataset"):
         known.update(getattr(argument_list, f"{name}_arguments"))
-    own = [PROPERTIES / "overall.yaml", *(file for name in ("model", "dataset", "recipes") for file in (PROPERTIES / name).glob("*.yaml"))]
+    own = [
+        PROPERTIES / "overall.yaml",
+        *(file for name in ("model", "dataset", "recipes") for file in (PROPERTIES / name).glob("*.yaml")),
+    ]
     for file in (*RECBOLE_PROPERTIES.rglob("*.yaml"), *own):
         if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
             known.update(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
@@ -306,6 +321,10 @@ class LeapRecConfig(CompatConfig):
                 )
             if final["transform"] is not None:
                 raise ValueError(f"transform works with train_positions: last only, got {final['transform']!r}")
+        elif self.model == "DACSR":
+            raise ValueError(
+                f"DACSR trains on all positions, and train_positions must be all, got {final['train_positions']!r}"
+            )
         if "local_rank" in final:
             raise ValueError("the plugin trains in one process; local_rank is not supported")
 

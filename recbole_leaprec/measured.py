@@ -14,11 +14,12 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from recbole_leaprec.config import largest_k
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.collector import RANKS
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE
 from recbole_leaprec.evaluator.per_user import per_user
-from recbole_leaprec.quick_start import EVALUATION_KEYS, trained_run
+from recbole_leaprec.quick_start import EVALUATION_KEYS, check_changes, trained_run
 from recbole_leaprec.run_folder import written_whole
 from recbole_leaprec.shift import category_shift
 from recbole_leaprec.significance import bootstrap_interval
@@ -34,7 +35,7 @@ MEASURED_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl", "m
 """What a command that measures may change of a trained run."""
 
 PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")
-"""What figures must have in common to stand in one table."""
+"""What figures must have in common to stand in one table, beside the dataset and K."""
 
 HISTORY = 20
 """Items of a history that are kept for looking at."""
@@ -115,6 +116,24 @@ class Measured:
             raise ValueError(f"{path} is not a measurement of this version of the plugin: {error}") from error
 
 
+def check_alike(configs: Mapping[str, Mapping[str, Any]], remedy: str) -> None:
+    """ValueError for runs whose figures could not stand in one table.
+
+    Args:
+        configs: by what the runs are called.
+        remedy: what to do about it.
+    """
+    for key in ("dataset", "topk", *PROTOCOL_KEYS):
+        named: dict[Any, str] = {}
+        for name, config in configs.items():
+            named.setdefault(largest_k(config) if key == "topk" else config[key], name)
+        if len(named) > 1:
+            told = " and ".join(f"{value!r} ({name})" for value, name in list(named.items())[:2])
+            raise ValueError(
+                f"{'the largest topk' if key == 'topk' else key} must be the same for all, got {told}; {remedy}"
+            )
+
+
 def figure_rows(figures: np.ndarray, k: int, samples: int) -> list[dict[str, float]]:
     """For each of the M of `figures [M, metric, U]`, the means over users and their 95 % intervals."""
     flat = figures.reshape(-1, figures.shape[-1]).T
@@ -151,6 +170,7 @@ def measure(
     Raises:
         ValueError: as `evaluate`; no such user.
     """
+    check_changes(config_dict, MEASURED_KEYS | {"output_dir"})
     changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
     with trained_run(checkpoint, changes, log_name) as (run, trainer):
         config, k = run.config, max(run.config["topk"])

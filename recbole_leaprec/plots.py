@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from recbole_leaprec.measured import BASE
 from recbole_leaprec.run_folder import distinct_names
+from recbole_leaprec.table import TITLES
 
 _MARKERS = "osD^vPX<>"
-_TITLES = {"ndcg": "nDCG", "hit": "HR", "skl": "S_KL"}
 
 
 def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
@@ -60,8 +60,8 @@ def _draw_curves(curves: dict[str, pd.DataFrame], stars: dict[str, pd.DataFrame]
             panel.plot(rows[f"skl@{k}"], rows[f"{metric}@{k}"], "*", color=colour[name], markersize=12, markeredgecolor="black",
                        markeredgewidth=0.6, zorder=3, label=label)  # fmt: skip
         panel.set(
-            xlabel=f"{_TITLES['skl']}@{k} (less is more calibrated; stars: without reranking)",
-            ylabel=f"{_TITLES[metric]}@{k}",
+            xlabel=f"{TITLES['skl']}@{k} (less is more calibrated; stars: without reranking)",
+            ylabel=f"{TITLES[metric]}@{k}",
         )
         panel.grid(alpha=0.3)
     panels[0].legend(fontsize=8)
@@ -88,7 +88,7 @@ def plot_density(table: pd.DataFrame, dataset: str, k: int, path: Path) -> None:
         rows = table[table["lambda"] == lam]
         label = f"lambda {lam:g}, nDCG@{k} {rows['ndcg'].iloc[0]:.4f}"
         panel.plot(rows["skl"], rows["density"], label=label, color=colormaps["viridis"](number / max(len(lambdas) - 1, 1)))
-    panel.set(xlabel=f"{_TITLES['skl']}@{k}", ylabel="density over users", title=dataset, ylim=(0, None), xlim=(0, None))
+    panel.set(xlabel=f"{TITLES['skl']}@{k}", ylabel="density over users", title=dataset, ylim=(0, None), xlim=(0, None))
     panel.legend(fontsize=8)
     panel.grid(alpha=0.3)
     save(figure, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparati
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.per_user import per_user
 from recbole_leaprec.run_folder import RunLog, check_folder, make_folder, run_log, versions, write_json, write_yaml
-from recbole_leaprec.suggest import did_you_mean
+from recbole_leaprec.suggest import did_you_mean, unknown_name
 from recbole_leaprec.target import TargetNotMet, smallest_lambda
 from recbole_leaprec.trainer import LeapRecTrainer, plain
 
@@ -65,9 +65,8 @@ def run_leaprec(
         run.timing["training"] = time.perf_counter() - started
 
         best = trainer.load(trainer.saved_model_file)
-        valid = trainer.best_valid_result or trainer.evaluate(run.valid_data, load_best_model=False)
         result = run.measure(trainer)
-        result["backbone"] = {"valid": plain(valid), **result["backbone"]}
+        result["backbone"] = {"valid": plain(trainer.best_valid_result), **result["backbone"]}
         result["best_epoch"], result["epochs"] = best["epoch"], len(trainer.train_loss_dict)
         write_json(run.folder / "result.json", result)
         return result
@@ -94,6 +93,8 @@ def evaluate(
         ValueError: no such checkpoint, or not one of this plugin; a dataset that has changed since; a key that
             evaluation cannot change. Nothing is written then.
     """
+    if split not in ("valid", "test"):
+        raise ValueError(unknown_name("split", str(split), ("valid", "test")))
     with trained_run(checkpoint, config_dict) as (run, trainer):
         result = {"checkpoint": str(checkpoint), **run.measure(trainer, rerankings, split)}
         write_json(run.folder / "result.json", result)
@@ -110,6 +111,7 @@ def trained_run(
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
         trainer = run.open(log, log_name)
+        trainer.eval_collector.data_collect(run.train_data)  # what some metrics count; RecBole's fit does the same
         trainer.load(checkpoint)
         yield run, trainer
 
@@ -152,17 +154,22 @@ def load_model(checkpoint: str | Path, config_dict: dict[str, Any] | None = None
     return config, run.dataset, run.model.eval(), run.train_data.dataset
 
 
+def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
+    """ValueError for a key that cannot be changed of a trained run, or not in this way."""
+    for key in changes:
+        if key not in allowed:
+            raise ValueError(
+                f"a trained run cannot change {key!r} here{did_you_mean(key, allowed)} It can change {', '.join(sorted(allowed))}"
+            )
+
+
 def _trained(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tuple[dict[str, Any], LeapRecConfig]:
     """A checkpoint, and its config with changes."""
     content = load_checkpoint(checkpoint)
     changes = dict(config_dict or {})
-    for key in changes:
-        if key not in EVALUATION_KEYS:
-            raise ValueError(
-                f"a trained run cannot change {key!r}{did_you_mean(key, EVALUATION_KEYS)} "
-                f"It can change {', '.join(sorted(EVALUATION_KEYS))}"
-            )
-    settings = {**content["config"], **changes}
+    check_changes(changes, EVALUATION_KEYS)
+    # Which GPU there was says nothing about this machine.
+    settings = {key: value for key, value in content["config"].items() if key not in ("gpu_id", "use_gpu")} | changes
     if changes.get("target_skl") is not None and "rerank_lambda" in changes:
         raise ValueError("target_skl finds rerank_lambda: give one of them")
     if "target_skl" not in changes and {"reranker", "rerank_lambda"} & changes.keys():

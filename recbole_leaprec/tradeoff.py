@@ -10,19 +10,19 @@ import pandas as pd
 
 from recbole_leaprec.checkpoint import load_checkpoint
 from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
-from recbole_leaprec.measured import FILE, MEASURED_KEYS, PROTOCOL_KEYS, measure
+from recbole_leaprec.measured import FILE, check_alike, measure
 from recbole_leaprec.plots import plot_tradeoff
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, write_csv
 
-RERANKERS = ("leaprec", "calirec", "calirec_plus")
+DEFAULT_RERANKERS = ("leaprec", "calirec", "calirec_plus")
 
 
 def tradeoff(
     output_dir: str | Path,
     checkpoints: Sequence[str | Path] = (),
-    rerankers: Sequence[str] = RERANKERS,
+    rerankers: Sequence[str] = DEFAULT_RERANKERS,
     lambdas: Sequence[float] = LAMBDAS,
     *,
     config_file_list: list[str] | None = None,
@@ -59,7 +59,10 @@ def tradeoff(
             raise ValueError(f"{key} has no part in a trade-off: rerankers and lambdas say what is measured")
     if checkpoints and config_file_list:
         raise ValueError("config_files: a trained run has its own; leave them out")
-    _check_alike([load_checkpoint(checkpoint)["config"] | changes for checkpoint in checkpoints])
+    check_alike(
+        {str(checkpoint): load_checkpoint(checkpoint)["config"] | changes for checkpoint in checkpoints},
+        "what is given here (--key=value) holds for all",
+    )
     if not checkpoints:
         given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
         run = run_leaprec(config_file_list=config_file_list, config_dict=given)
@@ -75,12 +78,3 @@ def tradeoff(
     plot_tradeoff(table, folder / "tradeoff")
     write_csv(folder / "tradeoff.csv", table)
     return table
-
-
-def _check_alike(configs: list[dict[str, Any]]) -> None:
-    """ValueError for runs that cannot be drawn into one picture."""
-    for key in ("dataset", "topk", *PROTOCOL_KEYS):
-        values = {str(config[key]) for config in configs}
-        if len(values) > 1:
-            hint = f"; --{key}=... sets it for all" if key in MEASURED_KEYS else ""
-            raise ValueError(f"checkpoints: {key} must be the same for all, got {' and '.join(sorted(values))}{hint}")

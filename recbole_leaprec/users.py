@@ -17,7 +17,7 @@ from recbole_leaprec.plots import plot_density
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, write_csv, written_whole
 
-LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+DEFAULT_LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 GRID = 241
 """Places at which a density is worked out."""
 
@@ -27,7 +27,7 @@ def users(
     checkpoint: str | Path,
     user: str | None = None,
     reranker: str = "leaprec",
-    lambdas: Sequence[float] = LAMBDAS,
+    lambdas: Sequence[float] = DEFAULT_LAMBDAS,
     *,
     config_dict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:

@@ -55,6 +55,13 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
     ("changes", "message"),
     [
         ({"rerank_lamda": 0.5}, "unknown key 'rerank_lamda'; did you mean 'rerank_lambda'?"),
+        ({"lambdas": 0.7}, "unknown key 'lambdas'"),  # of a study's file
+        ({"seeds": 7}, "unknown key 'seeds'; did you mean 'seed'?"),
+        ({"learner": "adamm"}, "learner .* must be one of adam, .*, got 'adamm'"),
+        ({"weight_decay": "x"}, "weight_decay .* must be a number, 0 or more, got 'x'"),
+        ({"clip_grad_norm": 5}, "clip_grad_norm .* must be a dict, such as .*, got 5"),
+        ({"eval_step": 20, "epochs": 10}, "eval_step must be at most the epochs, 10: .*; got 20"),
+        ({"model": "DACSR", "train_positions": "last"}, "DACSR trains on all positions"),
         ({"learning_rat": 0.5}, "unknown key 'learning_rat'; did you mean 'learning_rate'?"),
         ({"reranker": "calirek"}, "unknown reranker 'calirek'"),
         ({"reranker": "leaprek"}, "did you mean 'leaprec'?"),

@@ -1,15 +1,18 @@
 """Trainer, collector and metrics: RecBole's figures on our lists."""
 
+import threading
+
 import pytest
 import torch
 from recbole.evaluator import Collector, Evaluator
 from recbole.utils import init_seed
 
-from recbole_leaprec import rerank, sequential_preference
+from recbole_leaprec import evaluate, rerank, run_leaprec, sequential_preference
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests import reference
+from tests.toy import SMALL
 
 RECBOLE_METRICS = ["Hit", "NDCG", "MRR", "Recall", "Precision", "MAP"]
 
@@ -127,6 +130,21 @@ def test_metrics_that_need_counts_or_scores_work_too(make_trainer):
     plain, reranked = (r["metrics"] for r in trainer.evaluate_rerankings(test, [Reranking(), Reranking("leaprec", 0.9)]))
     assert plain["gauc"] == reranked["gauc"]
     assert plain["averagepopularity@5"] != reranked["averagepopularity@5"]
+
+
+def test_a_trained_run_is_evaluated_with_metrics_that_need_counts_and_without_hits(toy, tmp_path):
+    settings = {**SMALL, "data_path": str(toy), "output_dir": str(tmp_path / "run"), "epochs": 1}
+    run_leaprec("SASRecCD", "toy", config_dict=settings)
+    checkpoint, threads = tmp_path / "run" / "model.pth", threading.active_count()
+    for number, metrics in enumerate((["ItemCoverage", "GiniIndex"], ["SKL"])):
+        changes = {"metrics": metrics, "output_dir": str(tmp_path / f"again-{number}")}
+        test = evaluate(checkpoint, {**changes, **({"target_skl": 0.5} if metrics == ["SKL"] else {})})["rerank"][0]["test"]
+        assert set(test) == {f"{metric.lower()}@{k}" for metric in metrics for k in (5, 10)}
+    assert threading.active_count() == threads
+    assert not (tmp_path / "again-0" / "tensorboard").exists()
+    with pytest.raises(ValueError, match="unknown split 'validation'"):
+        evaluate(checkpoint, {"output_dir": str(tmp_path / "no")}, split="validation")
+    assert not (tmp_path / "no").exists()
 
 
 def test_validation_ranks_by_score_alone(make_trainer):

@@ -62,7 +62,7 @@ def test_lambda_and_method_can_be_changed(trained, tmp_path):
     assert means[1] < means[0]
     plain = pd.read_parquet(tmp_path / "0.0.parquet")
     assert plain.groupby("user")["score"].apply(lambda scores: scores.is_monotonic_decreasing).all()
-    with pytest.raises(ValueError, match="cannot change 'rerank_lamda'; did you mean 'rerank_lambda'"):
+    with pytest.raises(ValueError, match="cannot change 'rerank_lamda' here; did you mean 'rerank_lambda'"):
         recommend(checkpoint, tmp_path / "x.csv", config_dict={"rerank_lamda": 0.5})
 
 
@@ -159,6 +159,8 @@ def test_row_groups_are_even_however_rows_come(tmp_path, monkeypatch):
         ({"k": 0}, "k must be a whole number, 1 or more, got 0"),
         ({"k": 41}, "k must not exceed the number of items, 40, got 41"),
         ({"checkpoint": "nothing.pth"}, "checkpoint nothing.pth does not exist"),
+        ({"config_dict": {"topk": [20]}}, "topk: k says how long the lists are"),
+        ({"config_dict": {"metrics": ["Hit"]}}, "a trained run cannot change 'metrics' here"),
         ({"workers": 2}, "workers is for --engine=ray, got 2"),
         (
             {"config_dict": {"preference_history": "training"}},
@@ -208,3 +210,34 @@ def test_a_user_without_enough_items_gets_a_shorter_list(trained, tmp_path):
     pd.DataFrame({"user": ["u"], "items": [everything]}).to_parquet(tmp_path / "h.parquet")
     recommend(checkpoint, tmp_path / "lists.csv", histories=tmp_path / "h.parquet", show_progress=False)
     assert pd.read_csv(tmp_path / "lists.csv")["item"].tolist() == [dataset.field2id_token["item_id"][-1]]
+
+
+def test_users_who_have_seen_nearly_everything_are_counted_once_in_all(trained, tmp_path, caplog, monkeypatch):
+    checkpoint, dataset = trained
+    monkeypatch.setattr(engines, "BATCH", 1)
+    items = dataset.field2id_token["item_id"][1:].tolist()
+    pd.DataFrame({"user": list("abc"), "items": [items, items[1:], items[:3]]}).to_parquet(tmp_path / "h.parquet")
+    result = recommend(checkpoint, tmp_path / "lists.csv", histories=tmp_path / "h.parquet", show_progress=False)
+    assert (result["users"], result["without_list"]) == (2, 1)
+    warned = [record.getMessage() for record in caplog.records if "fewer than" in record.getMessage()]
+    assert warned == ["2 of 3 users have fewer than 10 items to recommend: 1 lists are shorter, and 1 users have none"]
+
+
+def test_the_most_popular_items_are_items_and_in_a_fixed_order(trained, tmp_path):
+    checkpoint, dataset = trained
+    (tmp_path / "new.csv").write_text("user,items\na,\n")
+    k = dataset.item_num - 1
+    recommend(checkpoint, tmp_path / "lists.csv", histories=tmp_path / "new.csv", k=k, show_progress=False)
+    table = pd.read_csv(tmp_path / "lists.csv")
+    assert table["rank"].tolist() == list(range(1, k + 1))
+    ids = [dataset.field2token_id["item_id"][item] for item in table["item"]]
+    assert sorted(ids) == list(range(1, k + 1))
+    assert ids == sorted(ids, key=lambda item: (-table["score"][ids.index(item)], item))
+
+
+def test_a_row_for_each_item_is_no_history(trained, tmp_path):
+    pd.DataFrame({"user": ["a", "a"], "items": [1, 2]}).to_parquet(tmp_path / "long.parquet")
+    with pytest.raises(
+        ValueError, match=r"items has values of type int64; it needs .*, a row for each user and not for each item"
+    ):
+        recommend(trained[0], tmp_path / "lists.csv", histories=tmp_path / "long.parquet")

@@ -126,6 +126,14 @@ def test_lists_do_not_depend_on_the_batch_or_the_threads(method):
 
 
 @pytest.mark.parametrize("method", sorted(RERANKERS))
+def test_scores_may_come_straight_from_a_model_that_trains(method):
+    scores, p, categories = random_case(30, 4, 3, seed=1)
+    assert torch.equal(
+        rerank(scores.requires_grad_(), p, categories, 5, method), rerank(scores.detach(), p, categories, 5, method)
+    )
+
+
+@pytest.mark.parametrize("method", sorted(RERANKERS))
 def test_candidates_restrict_the_list_to_the_most_relevant(method):
     categories = ItemCategories.from_lists([[], *[["a"]] * 5, *[["b"]] * 5])
     scores = torch.arange(11.0, 0, -1)[None]

@@ -1,6 +1,10 @@
 """mip and mcf against every possible set."""
 
+import os
+import subprocess
+import sys
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,6 +130,25 @@ def test_users_are_spread_over_worker_processes(method, monkeypatch):
     monkeypatch.setattr(solvers, "IN_PROCESS", 20)
     monkeypatch.setattr(solvers.os, "cpu_count", lambda: 2)
     assert torch.equal(rerank(scores, p, categories, 3, method, lam=0.7), here)
+
+
+SCRIPT = """
+import torch
+from recbole_leaprec import ItemCategories, rerank
+categories = ItemCategories.from_lists([[], *(["abc"[n % 3]] for n in range(30))])
+print("begun")
+scores, p = torch.rand(200, 31, generator=torch.Generator().manual_seed(0)), torch.full((200, 3), 1 / 3)
+print(rerank(scores, p, categories, method="mcf").shape)
+"""
+
+
+def test_a_script_without_a_main_guard_may_use_the_workers(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.stdout.splitlines() == ["begun", "torch.Size([200, 10])"], done.stderr
 
 
 def test_users_that_hit_the_time_limit_are_counted(caplog):

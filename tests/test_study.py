@@ -172,6 +172,15 @@ def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, to
         ({"settings": {"epoch": 3}}, "'epoch'.*epochs"),
         ({"backbones": ["SASRek"]}, "SASRek"),
         ({"backbones": [], "variants": {"CD": {}, "BPR": {}, "DACSR": {}}}, "nothing to train"),
+        ({"backbones": []}, "variants: BPR has nothing to train"),
+        (
+            {"variants": {"CD": {"alpha": 0.5}, "BPR": {}, "DACSR": {}}},
+            r"alpha must be the same for all, got 0\.9 \(SASRec-BPR-1\) and 0\.5 \(SASRec-CD-1\)",
+        ),
+        (
+            {"variants": {"CD": {"topk": [5, 20]}, "BPR": {}, "DACSR": {}}},
+            "the largest topk must be the same for all, got 5 .* and 20",
+        ),
         ({"ablations": {"LeapRec": {"variant": "CD", "reranker": "leaprec"}}}, "'LeapRec' is among the methods and"),
         ({"match": 0.5}, "match must be a list of numbers, got 0.5"),
         ({"match": ["a"]}, "match must be a list of numbers, each once"),

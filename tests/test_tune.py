@@ -327,7 +327,9 @@ def test_what_would_fail_every_trial_is_said_before_any(tmp_path, options, messa
 
 def test_trials_that_no_machine_can_hold_are_refused(tmp_path):
     space = space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n")
-    with pytest.raises(ValueError, match=r"a trial .* asks for 1 CPU and 64 GPU, and a machine here has \d+ CPU and \d+ GPU at most"):
+    with pytest.raises(
+        ValueError, match=r"a trial .* asks for 1 CPU and 64 GPU, and a machine here has \d+ CPU and \d+ GPU at most"
+    ):
         tune(space, tmp_path / "out", config_dict=QUICK, gpus_per_trial=64)
     assert not (tmp_path / "out").exists()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from tqdm import tqdm
 
 from recbole_leaprec.recommend.recommender import Recommender
@@ -39,13 +41,14 @@ def recommend(
             whole list); a TREC run is in the order of the lists.
         histories: a .parquet or .csv file with the columns user and items; None for all users of the dataset, each with all
             interactions. Users need not be known to the model; items that are not are skipped and counted.
-        config_dict: keys to change, as for `evaluate`: reranker, rerank_lambda, mask_history, ...
+        config_dict: keys to change, those in `RECOMMENDATION_KEYS`: reranker, rerank_lambda, mask_history, ...
         engine: `local`, or `ray` for Ray Data over a cluster; the checkpoint, the data, the histories and the folder of
             `out` must then be where all nodes see them.
         workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
 
     Returns:
-        How many `users`, `unknown_items` and `empty_histories` there were, the mean `skl`, and `seconds`.
+        How many lists there are (`users`), how many users have seen everything and got none (`without_list`), how many
+        `unknown_items` and `empty_histories` there were, the mean `skl`, and `seconds`.
 
     Raises:
         ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
@@ -68,6 +71,8 @@ def recommend(
     if histories is not None:
         check_file(histories)
     changes = dict(config_dict or {})
+    if "topk" in changes:
+        raise ValueError(f"topk: k says how long the lists are, got topk {changes['topk']!r}")
     if "preference_history" in changes or changes.get("mask_history") == "training":
         raise ValueError(
             "preference_history and mask_history: training are for evaluation; lists are made from the whole history"
@@ -80,7 +85,7 @@ def recommend(
         lam = lambda_for_target(checkpoint, changes, recommender.config, k)
         changes |= {"rerank_lambda": lam, "target_skl": None}
         recommender.config["rerank_lambda"] = lam
-    batches = of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+    batches = _Counted(of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH))
     items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4]))
     unknown = f"no item of {histories} is known to the model, whose items are such as {items}"
     if engine == "local":
@@ -88,19 +93,38 @@ def recommend(
     else:
         from recbole_leaprec.cluster import connected
 
-        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k}
+        # A worker asks Ray for one CPU, so a GPU is not its to take.
+        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": {**changes, "gpu_id": ""}, "k": k}
         with connected(ray_address, data=True):
             lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
             counts = _write(lists, out, show_progress, unknown)
-    return {**counts, "seconds": time.perf_counter() - started, "out": str(out)}
+    without, short = batches.rows - counts["users"], counts.pop("short")
+    if without or short:
+        _logger.warning(
+            "%d of %d users have fewer than %d items to recommend: %d lists are shorter, and %d users have none",
+            without + short, batches.rows, k, short, without,
+        )  # fmt: skip
+    return {**counts, "without_list": without, "seconds": time.perf_counter() - started, "out": str(out)}
+
+
+class _Counted:
+    """Frames as they come, and how many `rows` they had."""
+
+    def __init__(self, frames: Iterator[pd.DataFrame]):
+        self._frames, self.rows = frames, 0
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        for frame in self._frames:
+            self.rows += len(frame)
+            yield frame
 
 
 def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
     """Write the lists and count; warns with `unknown` if no history has a known item."""
-    from recbole_leaprec.recommend.recommender import FALLBACK, SKIPPED
+    from recbole_leaprec.recommend.recommender import FALLBACK, SHORT, SKIPPED
     from recbole_leaprec.recommend.writer import open_writer
 
-    users, skipped, empty, skl = 0, 0, 0, 0.0
+    users, skipped, empty, short, skl = 0, 0, 0, 0, 0.0
     with open_writer(out) as writer, tqdm(desc="lists", unit="user", disable=not show_progress) as bar:
         for rows in lists:
             writer.write(rows)
@@ -108,6 +132,7 @@ def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any
             users += len(first)
             skipped += int(rows[SKIPPED].sum())
             empty += int(rows[FALLBACK].sum())
+            short += int(rows[SHORT].sum())
             skl += float(first["skl"].sum())  # nan of a user without a preference does not count
             bar.update(len(first))
     if skipped and empty == users:
@@ -117,5 +142,6 @@ def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any
         "users": users,
         "unknown_items": skipped,
         "empty_histories": empty,
+        "short": short,
         "skl": skl / calibrated if calibrated else None,
     }

@@ -49,12 +49,28 @@ def check_file(path: str | Path) -> Path:
     if path.suffix not in (".parquet", ".csv"):
         raise ValueError(f"histories file {path}: must be .parquet or .csv, with columns {COLUMNS}")
     try:
-        names = pa.parquet.read_schema(path).names if path.suffix == ".parquet" else _csv(path).schema.names
+        schema = pa.parquet.read_schema(path) if path.suffix == ".parquet" else _csv(path).schema
     except pa.ArrowInvalid as error:
         raise ValueError(f"histories file {path} cannot be read: {error}") from error
-    if missing := {USER, ITEMS} - set(names):
+    if missing := {USER, ITEMS} - set(schema.names):
         raise ValueError(
-            f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(names)}, and needs {COLUMNS}"
+            f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(schema.names)}, and needs {COLUMNS}"
+        )
+    kind = schema.field(ITEMS).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not any(
+        check(kind)
+        for check in (
+            pa.types.is_list,
+            pa.types.is_large_list,
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_null,
+        )
+    ):
+        raise ValueError(
+            f"histories file {path}: {ITEMS} has values of type {kind}; it needs {COLUMNS}, a row for each user and not for each item"
         )
     return path
 

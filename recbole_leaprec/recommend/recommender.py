@@ -13,12 +13,17 @@ from torch import Tensor
 
 from recbole_leaprec.calibration import miscalibration
 from recbole_leaprec.preference import sequential_preference
-from recbole_leaprec.quick_start import load_model
+from recbole_leaprec.quick_start import EVALUATION_KEYS, check_changes, load_model
 from recbole_leaprec.recommend.histories import ITEMS, USER, split_items
-from recbole_leaprec.reranking import get_reranker, rerank
+from recbole_leaprec.reranking import get_reranker, rerank_sweep
+from recbole_leaprec.reranking.topk import top_items
 
-SKIPPED, FALLBACK = "skipped", "fallback"
-"""Columns beside the list's own, on a user's first row: unknown items in the history; whether none was known."""
+RECOMMENDATION_KEYS = EVALUATION_KEYS - {"topk", "metrics", "title_field", "preference_history", "output_dir"}
+"""What may be changed of a trained run for its lists."""
+
+SKIPPED, FALLBACK, SHORT = "skipped", "fallback", "short"
+"""Columns beside the list's own, on a user's first row: unknown items in the history; whether none was known; whether the list
+has fewer than k items. A user for whom no item is left has no row at all."""
 
 
 class Recommender:
@@ -29,7 +34,8 @@ class Recommender:
     """
 
     def __init__(self, checkpoint: str | Path, changes: dict[str, Any] | None = None, k: int = 10):
-        """`changes` are keys of `evaluate`: the reranker, its lambda, and so on."""
+        """`changes` are keys in `RECOMMENDATION_KEYS`: the reranker, its lambda, and so on."""
+        check_changes(changes or {}, RECOMMENDATION_KEYS)
         self.config, self.dataset, self.model, training = load_model(checkpoint, changes)
         self.k, self.device = k, self.config["device"]
         self._reranker = get_reranker(self.config["reranker"])
@@ -57,8 +63,8 @@ class Recommender:
             some = seen.nonzero()[:, 0].tolist()
             lists[seen], scores[seen], skl[seen] = self._calibrated([users[n] for n in some], [known[n] for n in some])
         if not seen.all():
-            popular, items = self._popularity.topk(self.k)
-            lists[~seen], scores[~seen] = items, popular
+            popular = top_items(self._popularity[None], self.k)
+            lists[~seen], scores[~seen] = popular, self._popularity[popular]
         return self._table(users, lists, scores, skl, skipped, seen)
 
     @torch.no_grad()
@@ -74,10 +80,10 @@ class Recommender:
             scores[rows, torch.tensor([item for history in histories for item in history])] = -torch.inf
         p = sequential_preference(histories, self._categories, config["alpha"])
         target = sequential_preference(histories, self._categories, 1.0) if self._reranker.target == "static" else p
-        lists = rerank(
-            scores, target, self._categories, self.k, config["reranker"], config["rerank_lambda"], config["beta"],
+        lists = rerank_sweep(
+            scores, target, self._categories, self.k, config["reranker"], [config["rerank_lambda"]], config["beta"],
             config["rerank_candidates"], config["rerank_order"], config["rerank_temperature"],
-        )  # fmt: skip
+        )[0]  # fmt: skip
         return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self._categories, config["beta"]).cpu()
 
     def _batch(self, users: list[str], histories: list[list[int]]) -> Interaction:
@@ -108,5 +114,6 @@ class Recommender:
                 "skl": skl[row].numpy(),
                 SKIPPED: (torch.tensor(skipped)[row] * first).numpy(),
                 FALLBACK: (~seen[row] & first).numpy(),
+                SHORT: ((lists[row, -1] == 0) & first).numpy(),
             }
         )

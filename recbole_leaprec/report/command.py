@@ -16,7 +16,7 @@ from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, distinct_names
 from recbole_leaprec.study.run import SPEC, report_study
 
-RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
+DEFAULT_RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
 """What a run is reranked with that has not been measured yet."""
 
 
@@ -34,7 +34,7 @@ def report(
         folders: of runs, of trade-offs, or one of a study. A run that has not been measured is scored and reranked now.
         out: the page; its folder is made if need be.
         users: how many users the page lets one look at.
-        rerankers, lambdas: what to measure a run with; None for `RERANKERS` and 0, 0.1, .., 1.
+        rerankers, lambdas: what to measure a run with; None for `DEFAULT_RERANKERS` and 0, 0.1, .., 1.
         config_dict: keys to change when a run is measured, those in `MEASURED_KEYS`.
 
     Raises:
@@ -65,7 +65,7 @@ def report(
         report_study(studies[0], out, users)
         return out
     runs: list[tuple[str, Measured, float]] = []
-    asked = dict.fromkeys(rerankers or RERANKERS, LAMBDAS if lambdas is None else lambdas)
+    asked = dict.fromkeys(rerankers or DEFAULT_RERANKERS, LAMBDAS if lambdas is None else lambdas)
     for label, folder in distinct_names(folders).items():
         runs += _measured(folder, label, out.parent, asked, config_dict or {})
     several = len(runs) > 1

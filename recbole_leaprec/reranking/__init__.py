@@ -77,6 +77,7 @@ def rerank(
     return lists
 
 
+@torch.no_grad()
 def rerank_sweep(
     scores: Tensor,
     p: Tensor | None,

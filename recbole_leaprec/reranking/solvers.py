@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
+from joblib import Parallel, delayed
 from torch import Tensor
 from tqdm import tqdm
 
@@ -102,11 +102,17 @@ def _spread(solve, programs, count):
     if workers < 2:
         yield from map(solve, programs)
         return
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_silence) as pool:
-        yield from pool.map(solve, programs, chunksize=16)
+    # Its workers do not run the caller's script again, as those of multiprocessing do, and stay for the next batch.
+    pool = Parallel(workers, batch_size=16, return_as="generator", max_nbytes=None)
+    yield from pool(delayed(_solve_silently)(solve, program) for program in programs)
 
 
+def _solve_silently(solve, program):
+    _silence()
+    return solve(program)
+
+
+@cache
 def _silence() -> None:
     """HiGHS prints a line of debugging now and then, whatever its options; a worker has nothing else to say."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

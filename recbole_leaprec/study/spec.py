@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from recbole_leaprec.config import LeapRecConfig, check_lambdas
-from recbole_leaprec.measured import BASE
+from recbole_leaprec.measured import BASE, check_alike
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
@@ -104,14 +104,16 @@ class Spec:
             raise ValueError("methods: there is none")
         if self.reference not in {method.name for method in self.methods}:
             raise ValueError(unknown_name("reference", str(self.reference), [method.name for method in self.methods]))
+        for method in self.methods:
+            if not self.owners(method.variant):
+                raise ValueError(f"variants: {method.variant} has nothing to train: name backbones, or give it a model")
         parts = list(self.parts())
-        if not parts:
-            raise ValueError("there is nothing to train: name backbones, or give the variants a model")
         names = [part.name for part in parts]
         for part in parts:
             if names.count(part.name) > 1:
                 raise ValueError(f"two models would go to the folder {part.name}: give the variants more different names")
             _ = part.config
+        check_alike({part.name: part.config.plain() for part in parts}, "put it into settings, or make it another study")
 
     @property
     def title(self) -> str:

@@ -60,7 +60,11 @@ class LiveTable(Callback):
             f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {_shown(score):>9}  "
             + "  ".join(f"{record[f'config/{key}']!s:<{len(key)}.8}" for key in self._keys)
         )
-        if score is not None and record["status"] != "failed" and (not self._best or standing(record) > standing(self._best)):
+        if (
+            score is not None
+            and record["status"] != "failed"
+            and (not self._best or standing(record) > standing(self._best))
+        ):
             record, self._best = self._best, record
         if record:
             (self._folder / "trials" / record["trial"] / "model.pth").unlink(missing_ok=True)

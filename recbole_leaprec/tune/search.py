@@ -144,7 +144,9 @@ def _settings(
     text = objective or base["valid_metric"]
     parse_objective(text, metrics)
     with run_log(base):
-        create_dataset(base)  # what is wrong with it would fail every trial, and those that download it would do so all at once
+        create_dataset(
+            base
+        )  # what is wrong with it would fail every trial, and those that download it would do so all at once
     return {
         "config": shared, "objective": text, "metrics": metrics, "trials": trials, "search": search,
         "early_stopping": early_stopping, "concurrent": concurrent, "cpus": cpus, "gpus": gpus, "folder": str(folder),
@@ -286,7 +288,9 @@ def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> d
     config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
-    config |= {key: settings["config"][key] for key in ("show_progress", "gpu_id")}  # a trial shows nothing, and has the GPU that Ray gave it
+    config |= {
+        key: settings["config"][key] for key in ("show_progress", "gpu_id")
+    }  # a trial shows nothing, and has the GPU that Ray gave it
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:
         shutil.copyfile(source / "model.pth", scratch)
