@@ -266,7 +266,7 @@ def _lambdas(value: Any) -> list[float]:
 
 
 def shift(arguments: dict[str, Any]) -> None:
-    """Show how far the category mix of users' histories shifts: KL divergence over sequence intervals, for any dataset."""
+    """Show how far the category mix of users' histories shifts: KL divergence of windows that start some items apart, for any dataset."""
     from recbole_leaprec.config import known_keys
     from recbole_leaprec.shift import shift as run_shift
 
@@ -346,7 +346,7 @@ REPORT_OPTIONS = {
 
 SHIFT_OPTIONS = {
     "window": ("items that a category mix is made of", 20),
-    "longest": ("longest interval", 200),
+    "longest": ("longest interval: items from the start of a window to that of the later one", 200),
     "step": ("from one interval to the next", 10),
     "output_dir": ("where everything goes", "output/shift-<time>"),
 }

@@ -69,11 +69,16 @@ def _draw_curves(curves: dict[str, pd.DataFrame], stars: dict[str, pd.DataFrame]
 
 
 def plot_shift(table: pd.DataFrame, window: int, dataset: str, path: Path) -> None:
-    """The divergence between windows against how far apart they are."""
+    """The divergence between windows against how many items later the second one starts."""
     figure = Figure(figsize=(5.5, 4), layout="constrained")
     panel = figure.subplots()
     panel.plot(table["interval"], table["kl"], "o-", markersize=4)
-    panel.set(xlabel="interval (items)", ylabel=f"KL divergence, windows of {window} items", title=dataset, ylim=(0, None))
+    panel.set(
+        xlabel="interval (items, from start to start)",
+        ylabel=f"KL divergence, windows of {window} items",
+        title=dataset,
+        ylim=(0, None),
+    )
     panel.grid(alpha=0.3)
     save(figure, path)
 

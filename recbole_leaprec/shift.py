@@ -56,7 +56,7 @@ def category_shift(
     window: int = 20,
     beta: float = 0.01,
 ) -> pd.DataFrame:
-    """For each interval d, the mean KL(p || q~) of the mix p of a window and the mix q of the window d items before it.
+    """For each interval d, the mean KL(p || q~) of the mix p of a window and the mix q of the window that starts d items earlier.
 
     Each user counts alike: the mean over the user's pairs of windows, then over the users who have such pairs.
 

@@ -16,7 +16,7 @@ from selenium.webdriver.support.select import Select
 
 from recbole_leaprec.report.page import page
 from tests.browser import installed, messages, requests
-from tests.report_data import CATEGORIES, K, report_data
+from tests.report_data import BACKBONES, CATEGORIES, K, report_data, two_backbones
 
 DATA = report_data()
 SECTIONS = ["summary", "tradeoff", "ablation", "comparison", "times", "density", "shift", "users"]
@@ -299,6 +299,52 @@ def texts_of(driver, row):
     return driver.execute_script("return [...arguments[0].children].map(cell => cell.textContent)", row)
 
 
+def test_with_one_reference_the_comparison_names_it_once(show):
+    driver = show()
+    heads = texts(driver, "#comparison thead th")
+    assert heads == ["Method", "S_KL@10", "Metric", "Value", "LeapRec", "Difference", "p", "p, Holm", "Verdict"]
+    assert find(driver, "#comparison-note").text.startswith("Every method against LeapRec, both at the same S_KL.")
+    assert find(driver, "#ablation-note").text == "LeapRec with one part taken away or replaced at a time."
+    assert texts(driver, "#summary tr.reference") == texts(driver, "#summary tr[data-method=LeapRec]")
+
+
+def test_each_backbone_is_held_against_its_own_reference(show):
+    data = two_backbones()
+    driver = show(data)
+    assert "higher than that of 1 of 2 other methods compared with it, significantly so for 1 " in find(driver, "#lead").text
+
+    choose(driver, "#comparison-metric", "")
+    assert texts(driver, "#comparison thead th")[:5] == ["Method", "Reference", "S_KL@10", "Metric", "Value"]
+    rows = [texts_of(driver, row) for row in find_all(driver, "#comparison tbody tr")]
+    expected = [(row["method"], row["reference"], f"{row['reference_value']:.4f}") for row in data["comparisons"]]
+    assert [(row[0].removesuffix(" ablation"), row[1], row[5]) for row in rows] == expected
+    around = [*texts(driver, "#comparison-note, #comparison caption"), *texts(driver, "#comparison thead th")]
+    assert not [text for text in around if any(backbone in text for backbone in BACKBONES)]
+
+    assert find(driver, "#ablation-note").text == " ".join(
+        f"{own} LeapRec with one part taken away or replaced at a time: {own} only BPR." for own in BACKBONES
+    )
+    drawn = driver.execute_script("return document.getElementById('ablation-ndcg').data.map(t => [t.name, t.line?.width])")
+    assert drawn[:4] == [[f"{own} {name}", width] for own in BACKBONES for name, width in (("LeapRec", 3), ("only BPR", 2))]
+    for section in ("summary", "times"):
+        marked = [row.get_attribute("data-method") for row in find_all(driver, f"#{section} tr.reference")]
+        assert marked == [f"{own} LeapRec" for own in BACKBONES]
+    assert messages(driver) == []
+
+
+def test_an_ablation_whose_reference_is_not_done_yet_is_not_put_under_another(show):
+    data = two_backbones()
+    data["methods"] = [method for method in data["methods"] if method["name"] != "GRU4Rec LeapRec"]
+    del data["references"][1]
+    data["comparisons"] = [row for row in data["comparisons"] if row["reference"] == "SASRec LeapRec"]
+    driver = show(data)
+    assert find(driver, "#ablation-note").text == (
+        "SASRec LeapRec with one part taken away or replaced at a time: SASRec only BPR. "
+        "The reference of GRU4Rec only BPR is not measured yet."
+    )
+    assert messages(driver) == []
+
+
 def test_times_are_there_and_what_was_not_measured_is_a_dash(show):
     rows = [texts_of(driver, row) for driver in [show()] for row in find_all(driver, "#times tbody tr")]
     assert rows[0] == ["LeapRec", "leaprec", "61.3", "0.42", "1.0×", "O(n k m)", "O(n + k f m)"]  # noqa: RUF001
@@ -316,6 +362,11 @@ def test_the_density_follows_its_slider_and_keeps_lambda_0_in_sight(show):
     assert drawn == [method["curves"][0], method["curves"][4]]
     choose(driver, "#density-method", "MCF")
     assert find(driver, "#density-skl").text == f"{DATA['density']['methods'][3]['skl'][4]:.4f}"
+
+
+def test_the_shift_is_by_where_the_second_window_starts(show):
+    said = find(show(), "#shift-note").text
+    assert "how many items later the second one starts; at 0 the two are the same, below 20 they overlap." in said
 
 
 # One user

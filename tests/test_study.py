@@ -1,6 +1,7 @@
 """A study from its file to its page: what is trained once stays, and every figure is one that can be worked out by hand."""
 
 import itertools
+import json
 import math
 import os
 import re
@@ -217,6 +218,10 @@ def test_backbones_have_their_names_before_their_methods_and_their_own_compariso
     study(spec_file(tmp_path, toy, **given, reference="leaprec", match=[5.0]), tmp_path / "out", show_progress=False)
     table = pd.read_csv(tmp_path / "out" / "comparison.csv")
     pairs = set(zip(table["method"], table["reference"], strict=True))
+    embedded = re.search(r'id="data">(.*?)</script>', (tmp_path / "out" / "report.html").read_text(), flags=re.DOTALL)[1]
+    assert json.loads(embedded)["references"] == [
+        {"name": f"{backbone} leaprec", "methods": ["DACSR", f"{backbone} calirec"]} for backbone in ("SASRec", "GRU4Rec")
+    ]
     own = {(f"{backbone} calirec", f"{backbone} leaprec") for backbone in ("SASRec", "GRU4Rec")}
     assert pairs == own | {("DACSR", f"{backbone} leaprec") for backbone in ("SASRec", "GRU4Rec")}
     assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())  # one family, not one a backbone

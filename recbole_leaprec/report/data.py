@@ -8,15 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recbole_leaprec.curves import Curve
+from recbole_leaprec.curves import Comparison, Curve
 from recbole_leaprec.measured import BASE, METRICS, WINDOW, Measured
 from recbole_leaprec.run_folder import versions
 
 
 def report_data(
-    title: str, made: str, curves: Sequence[Curve], tables: dict[str, pd.DataFrame], reference: str, users: int
+    title: str,
+    made: str,
+    curves: Sequence[Curve],
+    comparisons: Sequence[Comparison],
+    tables: dict[str, pd.DataFrame],
+    reference: str,
+    users: int,
 ) -> dict[str, Any]:
-    """The dict that `page` draws; every figure of a table is the table's."""
+    """The dict that `page` draws; every figure of a table is the table's.
+
+    Args:
+        comparisons: those of the tables; a method that reaches none of their S_KL has no row there, but still its reference.
+        reference: the curve that the page begins with.
+    """
     first = curves[0].runs[0]
     explored = explored_users(first, users)
     explorer = [curve for curve in curves if curve.reranker != BASE]
@@ -34,6 +45,10 @@ def report_data(
         },
         "methods": [_method(curve, tables["tradeoff"]) for curve in curves],
         "reference": reference,
+        "references": [
+            {"name": one.reference.name, "methods": [curve.name for curve in one.curves if curve is not one.reference]}
+            for one in comparisons
+        ],
         "comparisons": tables["comparison"].to_dict("records"),
         "times": tables["times"].to_dict("records"),
         "density": _density(tables["density"]),

@@ -6,6 +6,10 @@
   const LESS_IS_BETTER = new Set(["skl", "ckl", "seconds"]);
   const methods = data.methods ?? [];
   const reference = methods.find((method) => method.name === data.reference) ?? methods[0];
+  // A study with several backbones has a reference for each; `reference` is the first, the one that the headline speaks of.
+  const references = data.references ?? [];
+  const several = references.length > 1;
+  const isReference = (name) => name === reference?.name || references.some((one) => one.name === name);
   const ALPHA = 0.05;
 
   // ---------------------------------------------------------------- words and elements
@@ -216,13 +220,15 @@
       const clear = better.filter((row) => significance(row) < ALPHA);
       byId("lead").append(el("p", {},
         `At the same S_KL@${K} of ${plain(others[0].skl)}, its ${NAMES.ndcg} is higher than that of ${better.length} of ` +
-        `${others.length} other ${others.length === 1 ? "method" : "methods"}, significantly so for ${clear.length} (p < ${ALPHA} after Holm's correction).`));
+        `${others.length} other ${others.length === 1 ? "method" : "methods"}${several ? " compared with it" : ""}, ` +
+        `significantly so for ${clear.length} (p < ${ALPHA} after Holm's correction).`));
     }
   }
 
-  /** Comparisons of nDCG with other methods, at the S_KL that is nearest to the point's. */
+  /** Comparisons of the reference's nDCG with other methods', at the S_KL that is nearest to the point's. */
   function comparedAtOneLevel(point) {
-    const rows = (data.comparisons ?? []).filter((row) => row.metric === "ndcg" && row.group !== "ablation" && known(row.value));
+    const rows = (data.comparisons ?? []).filter((row) =>
+      row.reference === reference?.name && row.metric === "ndcg" && row.group !== "ablation" && known(row.value));
     if (!rows.length) return [];
     const levels = rows.map((row) => row.skl);
     const level = levels[nearest(levels, point?.skl ?? levels[0])];
@@ -308,7 +314,7 @@
         const about = [method.model, method.reranker, method.group === "ablation" && "ablation", method.seeds > 1 && `${method.seeds} seeds`];
         const name = [method.name, el("small", {}, about.filter(Boolean).join(" · "))];
         const attributes = {
-          class: method === reference ? "reference" : null, "data-method": method.name,
+          class: isReference(method.name) ? "reference" : null, "data-method": method.name,
           "data-lambda": known(chosen?.lambda) ? plain(chosen.lambda) : "",
         };
         if (!chosen) return { attributes, cells: { method: { text: method.name, content: name }, ...cells({}) } };
@@ -410,7 +416,7 @@
         type: "scatter", mode: "lines+markers", cliponaxis: false, name: escaped(method.name), visible: !hidden.has(method.name),
         x: method.points.map((point) => point.skl), y: method.points.map((point) => point[metric]),
         hovertext: method.points.map((point) => hover(method.name, point, atLambda(point))), hovertemplate: "%{hovertext}<extra></extra>",
-        line: { color: colour(method.look.variable), dash: method.look.dash, width: method.name === reference?.name ? 3 : 2 },
+        line: { color: colour(method.look.variable), dash: method.look.dash, width: isReference(method.name) ? 3 : 2 },
         marker: { color: colour(method.look.variable), symbol: method.look.symbol, size: 8 },
         error_y: {
           type: "data", symmetric: false, visible: bars, thickness: 1, width: 3, color: colour(method.look.variable),
@@ -451,8 +457,21 @@
   function ablation() {
     const parts = methods.filter((method) => method.group === "ablation");
     if (!parts.length) return false;
-    byId("ablation-note").textContent = reference.group === "ablation" ? "" : `${reference.name} with one part taken away or replaced at a time.`;
-    curves("ablation", parts.includes(reference) ? parts : [reference, ...parts]);
+    if (reference.group === "ablation") {
+      curves("ablation", parts);
+      return true;
+    }
+    const groups = references
+      .map(({ name, methods: own }) => [methods.find((method) => method.name === name), ...parts.filter((part) => own.includes(part.name))])
+      .filter((group) => group.length > 1);
+    const alone = parts.filter((part) => !groups.some((group) => group.includes(part))); // of a study whose reference is not done yet
+    const only = groups.length === 1 && !alone.length;
+    const names = (list) => list.map((method) => method.name).join(", ");
+    byId("ablation-note").textContent = [
+      ...groups.map(([whole, ...own]) => `${whole.name} with one part taken away or replaced at a time${only ? "" : `: ${names(own)}`}.`),
+      ...(alone.length ? [`The reference of ${names(alone)} is not measured yet.`] : []),
+    ].join(" ");
+    curves("ablation", [...new Set([...groups.flat(), ...alone])]); // a part that has no backbone belongs to every reference
     return true;
   }
 
@@ -460,13 +479,15 @@
 
   function comparison() {
     if (!filled(data.comparisons)) return false;
-    const name = data.reference ?? "the reference";
+    const name = several ? "the reference" : data.reference ?? "the reference";
     byId("comparison-note").textContent =
-      `Every method against ${name}, both at the same S_KL. The difference is the method's value less that of ${name}. ` +
+      `Every method against ${name}${several ? " that its row names" : ""}, both at the same S_KL. ` +
+      `The difference is the method's value less that of ${name}. ` +
       `Beside p stands p after Holm's correction for the number of tests; a difference is called significant where that is below ${ALPHA}.`;
-    const fill = table(byId("comparison-table"), `Methods against ${name} at the same S_KL`, [
-      { key: "method", label: "Method" }, { key: "level", label: NAMES.skl, number: true }, { key: "metric", label: "Metric" },
-      { key: "value", label: "Value", number: true }, { key: "reference", label: name, number: true },
+    const fill = table(byId("comparison-table"), `Methods against ${several ? "their references" : name} at the same S_KL`, [
+      { key: "method", label: "Method" }, ...(several ? [{ key: "against", label: "Reference" }] : []),
+      { key: "level", label: NAMES.skl, number: true }, { key: "metric", label: "Metric" },
+      { key: "value", label: "Value", number: true }, { key: "reference", label: several ? "Reference's value" : name, number: true },
       { key: "difference", label: "Difference", number: true }, { key: "p", label: "p", number: true },
       { key: "p_holm", label: "p, Holm", number: true }, { key: "verdict", label: "Verdict" },
     ]);
@@ -485,7 +506,7 @@
         attributes: { "data-method": row.method, "data-skl": plain(row.skl), "data-metric": row.metric },
         cells: {
           method: { text: row.method, content: row.group === "ablation" ? [row.method, el("span", { class: "aside" }, " ablation")] : row.method },
-          level: { text: fixed(row.skl), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
+          against: { text: row.reference }, level: { text: fixed(row.skl), value: row.skl }, metric: { text: NAMES[row.metric] ?? row.metric },
           value: { text: fixed(row.value), value: row.value }, reference: { text: fixed(row.reference_value), value: row.reference_value },
           difference: { text: signed(ratio), value: ratio }, p: { text: chance(row.p), value: row.p },
           p_holm: { text: chance(row.p_holm), value: row.p_holm }, verdict: { text: words, class: kind },
@@ -510,7 +531,7 @@
       { key: "seconds", label: "Reranking, s", number: true }, { key: "ratio", label: `Times ${reference?.name ?? "the reference"}`, number: true },
       { key: "complexity", label: "Complexity, published" }, { key: "here", label: "Complexity, here" },
     ])(data.times.map((row) => ({
-      attributes: { "data-method": row.method, class: row.method === reference?.name ? "reference" : null },
+      attributes: { "data-method": row.method, class: isReference(row.method) ? "reference" : null },
       cells: {
         method: { text: row.method }, reranker: { text: row.reranker ?? "–" },
         training: { text: seconds(row.training), value: row.training, attributes: { "data-metric": "training" } },
@@ -622,8 +643,9 @@
     if (!filled(points)) return false;
     const [first, last] = [points[0], points[points.length - 1]];
     byId("shift-note").textContent =
-      `How far a user's category mix moves with time: the KL divergence between two windows of ${data.shift.window} items, by how many items lie ` +
-      `between them. From interval ${plain(first.interval)} to ${plain(last.interval)} it goes from ${fixed(first.kl)} to ${fixed(last.kl)}.`;
+      `How far a user's category mix moves with time: the KL divergence between two windows of ${data.shift.window} items, by the interval, that is, ` +
+      `how many items later the second one starts; at 0 the two are the same, below ${data.shift.window} they overlap. ` +
+      `From interval ${plain(first.interval)} to ${plain(last.interval)} it goes from ${fixed(first.kl)} to ${fixed(last.kl)}.`;
     plot(byId("shift-plot"), byId("shift-note").textContent, () => ({
       traces: [{
         type: "scatter", mode: "lines+markers", x: points.map((point) => point.interval), y: points.map((point) => point.kl),

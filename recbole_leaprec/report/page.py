@@ -16,8 +16,8 @@ def page(data: dict[str, Any]) -> str:
     """The html of a report.
 
     Args:
-        data: `title` and `methods`, and any of `made`, `versions`, `k`, `dataset`, `reference`, `comparisons`, `times`,
-            `density`, `shift`, `items` and `explorer`. A section whose figures are absent is left out of the page.
+        data: `title` and `methods`, and any of `made`, `versions`, `k`, `dataset`, `reference`, `references`, `comparisons`,
+            `times`, `density`, `shift`, `items` and `explorer`. A section whose figures are absent is left out of the page.
 
     Raises:
         ValueError: when `title` or `methods` is missing.

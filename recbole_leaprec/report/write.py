@@ -38,7 +38,7 @@ def write_report(
     for name, table in tables.items():
         write_csv(folder / f"{name}.csv", table)
     _draw(folder, tables, reference, {one.reference.name for one in comparisons})
-    data = report_data(title, time.strftime("%Y-%m-%d %H:%M"), curves, tables, reference.name, users)
+    data = report_data(title, time.strftime("%Y-%m-%d %H:%M"), curves, comparisons, tables, reference.name, users)
     with written_whole(out) as scratch:
         scratch.write_text(page(data), encoding="utf-8")
 
