@@ -30,7 +30,7 @@ browser:  ## Debian's chromium and its driver, where they are missing
 	$$root apt-get update -q && \
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium chromium-driver
 
-bench: $(INSTALLED)  ## what the README says about speed
+bench: $(INSTALLED)  ## the speed of training and of reranking
 	$(VENV)/bin/python benchmarks/train.py
 	$(VENV)/bin/python benchmarks/rerank.py
 

@@ -347,8 +347,8 @@ def test_an_ablation_whose_reference_is_not_done_yet_is_not_put_under_another(sh
 
 def test_times_are_there_and_what_was_not_measured_is_a_dash(show):
     rows = [texts_of(driver, row) for driver in [show()] for row in find_all(driver, "#times tbody tr")]
-    assert rows[0] == ["LeapRec", "leaprec", "61.3", "0.42", "1.0×", "O(n k m)", "O(n + k f m)"]  # noqa: RUF001
-    assert rows[2][2:5] == ["–", "1,294", "3,080×"]  # noqa: RUF001
+    assert rows[0] == ["LeapRec", "leaprec", "61.3", "0.42", "8", "1.0×", "O(n k m)", "O(n + k f m)"]  # noqa: RUF001
+    assert rows[2][2:6] == ["–", "1,294", "1", "3,080×"]  # noqa: RUF001
 
 
 def test_the_density_follows_its_slider_and_keeps_lambda_0_in_sight(show):

@@ -35,6 +35,8 @@ def test_a_study_trains_each_variant_once_a_seed_and_leaves_its_tables(finished_
     assert all((folder / f"{name}{end}").stat().st_size for name in names for end in (".png", ".svg"))
     for name in ("tradeoff.csv", "comparison.csv", "times.csv", "density.csv", "shift.csv", "report.html"):
         assert (folder / name).stat().st_size
+    times = pd.read_csv(folder / "times.csv").set_index("method")
+    assert times["lambdas"].to_dict() == {"LeapRec": 3, "CaliRec": 1, "DACSR": 1, "(-)CD": 3}
 
 
 def test_figures_of_a_study_are_means_over_its_seeds(finished_study):
