@@ -185,6 +185,10 @@ def known_keys() -> frozenset[str]:
     return frozenset(known)
 
 
+MACHINE_KEYS = frozenset(("gpu_id", "use_gpu"))
+"""What belongs to the machine and not to a run."""
+
+
 class LeapRecConfig(CompatConfig):
     """RecBole's Config with the plugin's properties and models.
 
@@ -249,8 +253,9 @@ class LeapRecConfig(CompatConfig):
         return final
 
     def plain(self) -> dict[str, Any]:
-        """Everything needed to make this config again, as plain values; without the run's folder."""
-        return {key: value for key, value in sorted(self._plain.items()) if key != "output_dir"}
+        """Everything needed to make this config again, as plain values; without the run's folder and a GPU that nobody asked for."""
+        left_out = {"output_dir"} | MACHINE_KEYS - self.external_config_dict.keys()
+        return {key: value for key, value in sorted(self._plain.items()) if key not in left_out}
 
     def _check_keys(self) -> None:
         for key in self.external_config_dict:
@@ -321,9 +326,9 @@ class LeapRecConfig(CompatConfig):
                 )
             if final["transform"] is not None:
                 raise ValueError(f"transform works with train_positions: last only, got {final['transform']!r}")
-        elif self.model == "DACSR":
+        elif getattr(self.model_class, "all_positions_only", False):
             raise ValueError(
-                f"DACSR trains on all positions, and train_positions must be all, got {final['train_positions']!r}"
+                f"{self.model} trains on all positions, and train_positions must be all, got {final['train_positions']!r}"
             )
         if "local_rank" in final:
             raise ValueError("the plugin trains in one process; local_rank is not supported")

@@ -15,7 +15,7 @@ from recbole.utils import init_seed
 from tqdm import tqdm
 
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
-from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.config import MACHINE_KEYS, LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.evaluator import Reranking
 from recbole_leaprec.evaluator.per_user import per_user
@@ -168,8 +168,7 @@ def _trained(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tupl
     content = load_checkpoint(checkpoint)
     changes = dict(config_dict or {})
     check_changes(changes, EVALUATION_KEYS)
-    # Which GPU there was says nothing about this machine.
-    settings = {key: value for key, value in content["config"].items() if key not in ("gpu_id", "use_gpu")} | changes
+    settings = {key: value for key, value in content["config"].items() if key not in MACHINE_KEYS} | changes
     if changes.get("target_skl") is not None and "rerank_lambda" in changes:
         raise ValueError("target_skl finds rerank_lambda: give one of them")
     if "target_skl" not in changes and {"reranker", "rerank_lambda"} & changes.keys():

@@ -113,7 +113,9 @@ def test_only_a_gpu_that_is_asked_for_is_chosen_for_the_process(monkeypatch, mak
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if before is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
-    assert make_config(**given)["gpu_id"] == gpu
+    config = make_config(**given)
+    assert config["gpu_id"] == gpu
+    assert {key: value for key, value in config.plain().items() if key in ("gpu_id", "use_gpu")} == given
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == after
 
 

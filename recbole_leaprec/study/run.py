@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 from tqdm import tqdm
 
+from recbole_leaprec.config import MACHINE_KEYS
 from recbole_leaprec.curves import Comparison, Curve
 from recbole_leaprec.measured import FILE, Measured, measure
 from recbole_leaprec.quick_start import run_leaprec
@@ -65,8 +66,8 @@ def report_study(folder: Path, out: Path, users: int = EXPLORED) -> None:
     write_report(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
 
 
-_NO_PART = {
-    "data_path", "output_dir", "checkpoint_dir", "show_progress", "state", "gpu_id", "use_gpu", "eval_batch_size", "title_field",
+_NO_PART = MACHINE_KEYS | {
+    "data_path", "output_dir", "checkpoint_dir", "show_progress", "state", "eval_batch_size", "title_field",
 }  # fmt: skip
 """Keys that change nothing about a trained model."""
 

@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 
 from recbole_leaprec.cluster import check_room, connected
-from recbole_leaprec.config import LeapRecConfig, check_count, check_number, known_keys, metric_names
+from recbole_leaprec.config import MACHINE_KEYS, LeapRecConfig, check_count, check_number, known_keys, metric_names
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import evaluate
 from recbole_leaprec.run_folder import run_log, write_json, write_yaml, written_whole
@@ -288,9 +288,8 @@ def _settle(folder: Path, finished: pd.DataFrame, settings: dict[str, Any]) -> d
     config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
-    config |= {
-        key: settings["config"][key] for key in ("show_progress", "gpu_id")
-    }  # a trial shows nothing, and has the GPU that Ray gave it
+    config.pop("gpu_id")  # the one that Ray gave the trial, which showed no progress either
+    config |= {key: settings["config"][key] for key in ("show_progress", *MACHINE_KEYS) if key in settings["config"]}
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:
         shutil.copyfile(source / "model.pth", scratch)

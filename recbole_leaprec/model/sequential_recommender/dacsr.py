@@ -38,6 +38,7 @@ class DACSR(SequentialRecommender):
 
     input_type = InputType.PAIRWISE
     train_positions = "all"
+    all_positions_only = True
     preference_alpha = 1.0
 
     def __init__(self, config, dataset):
