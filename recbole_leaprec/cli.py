@@ -341,7 +341,7 @@ REPORT_OPTIONS = {
     "out": ("the page; its tables and pictures go beside it", "output/report-<time>/report.html"),
     "users": ("how many users can be looked at", 50),
     "rerankers": ("names with commas, for runs that have not been measured", "leaprec,calirec,calirec_plus,setwise"),
-    "lambdas": ("start:stop:step, or numbers with commas, for the same", "0:1:0.1"),
+    "lambdas": ("start:stop:step, or numbers with commas, for the same", "0,0.1,..,0.9,0.95,0.98,0.99,0.995,1"),
 }
 
 SHIFT_OPTIONS = {

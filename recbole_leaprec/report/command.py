@@ -19,6 +19,10 @@ from recbole_leaprec.study.run import SPEC, report_study
 DEFAULT_RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
 """What a run is reranked with that has not been measured yet."""
 
+DEFAULT_LAMBDAS = (*LAMBDAS[:-1], 0.95, 0.98, 0.99, 0.995, 1.0)
+"""Finer near 1: there a weight that is the same at all places goes from little calibration to nothing else, and methods are
+compared between neighbouring lambdas."""
+
 
 def report(
     folders: Sequence[str | Path],
@@ -34,7 +38,7 @@ def report(
         folders: of runs, of trade-offs, or one of a study. A run that has not been measured is scored and reranked now.
         out: the page; its folder is made if need be.
         users: how many users the page lets one look at.
-        rerankers, lambdas: what to measure a run with; None for `DEFAULT_RERANKERS` and 0, 0.1, .., 1.
+        rerankers, lambdas: what to measure a run with; None for `DEFAULT_RERANKERS` and `DEFAULT_LAMBDAS`.
         config_dict: keys to change when a run is measured, those in `MEASURED_KEYS`.
 
     Raises:
@@ -42,7 +46,7 @@ def report(
     """
     out, folders = Path(out), [Path(folder).resolve() for folder in folders]
     check_count("users", users)
-    check_lambdas(LAMBDAS if lambdas is None else lambdas)
+    check_lambdas(DEFAULT_LAMBDAS if lambdas is None else lambdas)
     for name in rerankers or ():
         get_reranker(name)
     if not folders:
@@ -65,7 +69,7 @@ def report(
         report_study(studies[0], out, users)
         return out
     runs: list[tuple[str, Measured, float]] = []
-    asked = dict.fromkeys(rerankers or DEFAULT_RERANKERS, LAMBDAS if lambdas is None else lambdas)
+    asked = dict.fromkeys(rerankers or DEFAULT_RERANKERS, DEFAULT_LAMBDAS if lambdas is None else lambdas)
     for label, folder in distinct_names(folders).items():
         runs += _measured(folder, label, out.parent, asked, config_dict or {})
     several = len(runs) > 1
