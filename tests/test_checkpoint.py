@@ -31,12 +31,7 @@ def test_evaluate_gives_the_figures_of_the_run_again(run, tmp_path):
     again = evaluate(folder / "model.pth", {"output_dir": str(tmp_path / "again")})
     assert again["backbone"]["test"] == result["backbone"]["test"]
     assert again["rerank"][0]["test"] == result["rerank"][0]["test"]
-    assert sorted(file.name for file in (tmp_path / "again").iterdir()) == [
-        "config.yaml",
-        "evaluate.log",
-        "result.json",
-        "tensorboard",
-    ]
+    assert sorted(file.name for file in (tmp_path / "again").iterdir()) == ["config.yaml", "evaluate.log", "result.json"]
 
 
 def test_evaluate_takes_another_reranker_list_length_and_metric(run, tmp_path):
@@ -123,5 +118,5 @@ def test_evaluate_cannot_change_the_model(run):
     folder, _ = run
     with pytest.raises(ValueError, match="a trained run cannot change 'hidden_size'"):
         evaluate(folder / "model.pth", {"hidden_size": 16})
-    with pytest.raises(ValueError, match=r"a trained run cannot change 'rerank_lamda'; did you mean 'rerank_lambda'\?"):
+    with pytest.raises(ValueError, match=r"a trained run cannot change 'rerank_lamda' here; did you mean 'rerank_lambda'\?"):
         evaluate(folder / "model.pth", {"rerank_lamda": 0.5})
