@@ -377,7 +377,7 @@ TUNE_OPTIONS = {
     "early_stopping": ("whether ASHA stops trials that fall behind", True),
     "concurrent": ("trials at a time", "as many as there is room for"),
     "cpus_per_trial": ("CPUs a trial, and torch threads", 1),
-    "gpus_per_trial": ("GPUs a trial, parts allowed", 0),
+    "gpus_per_trial": ("GPUs a trial, parts allowed; with 0, trials run on CPUs", 0),
     "ray_address": ("an existing cluster, host:port; or RAY_ADDRESS", "a local one"),
     "resume": ("go on with the search in output_dir, as it was started; trials may be more", False),
     "output_dir": ("where everything goes", "output/tune-<time>"),

@@ -104,7 +104,9 @@ def ray_node() -> str:
 
 def given_gpus() -> str:
     """The GPUs that Ray has given to this worker, as `gpu_id` takes them."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    import ray
+
+    return ",".join(map(str, ray.get_gpu_ids()))
 
 
 def _check_answers(address: str) -> None:

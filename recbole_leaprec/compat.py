@@ -70,9 +70,17 @@ class CompatConfig(Config):
                 os.environ[variable] = before
 
 
+NO_NUMBER = ("na", "n/a", "nan", "null", "none")
+"""What is as good as an empty field where a number should be."""
+
+
 def fields_of(path: str | Path, config) -> list[str]:
-    """The fields that an atomic file has, in its order."""
-    return [column.partition(":")[0] for column in _columns(path, config)]
+    """The fields that an atomic file has, in its order; ValueError if it has one twice."""
+    fields = [column.partition(":")[0] for column in _columns(path, config)]
+    for field in fields:
+        if fields.count(field) > 1:
+            raise ValueError(f"{path}: there are two fields {field!r} in the header")
+    return fields
 
 
 def read_atomic(path: str | Path, config, fields: Collection[str]) -> pd.DataFrame:
@@ -80,15 +88,19 @@ def read_atomic(path: str | Path, config, fields: Collection[str]) -> pd.DataFra
 
     Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
     """
-    return pd.read_csv(
-        path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=fields_of(path, config),
-        usecols=list(fields), dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
-    )  # fmt: skip
+    names = fields_of(path, config)
+    try:
+        return pd.read_csv(
+            path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=names, usecols=list(fields),
+            dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
+        )  # fmt: skip
+    except ValueError as error:  # pandas' errors of parsing are such
+        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}") from error
 
 
 def _columns(path: str | Path, config) -> list[str]:
     with open(path, encoding=config["encoding"]) as file:
-        return file.readline().rstrip("\r\n").split(config["field_separator"])
+        return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
 
 
 class CompatDataset(SequentialDataset):
@@ -126,12 +138,12 @@ class CompatDataset(SequentialDataset):
 
     def _numbers(self, column, filepath):
         numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
-        wrong = numbers.isna() & column.notna()
+        wrong = numbers.isna() & column.notna() & ~column.str.strip().str.lower().isin(NO_NUMBER)
         if wrong.any():
             line = int(wrong.idxmax())
             raise ValueError(
                 f"{filepath}: {int(wrong.sum())} values of {column.name}:float are not numbers, the first in line {line + 2} is "
-                f"{column[line]!r}; a time must be a number, such as epoch seconds"
+                f"{column[line]!r}" + ("; write epoch seconds" if column.name == self.time_field else "")
             )
         return numbers
 

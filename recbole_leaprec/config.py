@@ -148,6 +148,7 @@ RECBOLE_KEYS = {
     "eval_batch_size": Key("users an evaluation batch", "a whole number, 1 or more", _positive_int),
     "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
     "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "use_gpu": Key("whether to use a GPU where there is one", "True or False", lambda x: isinstance(x, bool)),
     "seed": Key("random seed", "a whole number", lambda x: x == 0 or _positive_int(x)),
     "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, _listed(x))) and x != []),
     "metrics": Key("evaluation metrics", "a name or a list of names", lambda x: all(isinstance(n, str) for n in _listed(x)) and x != []),

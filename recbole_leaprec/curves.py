@@ -140,7 +140,7 @@ def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def own_targets(reference: Curve, count: int = 4) -> list[float]:
-    """S_KL figures to compare at: those of the reference at lambdas spread over its curve, rounded up."""
+    """S_KL figures to compare at: between the largest and the least of the reference, in even ratios, rounded up."""
     skl = reference.figures[:, _SKL].mean(-1)
-    inner = np.linspace(0, len(skl) - 1, count + 2)[1:-1].round().astype(int)
-    return sorted({math.ceil(skl[n] * 1000) / 1000 for n in inner}, reverse=True)
+    inner = np.geomspace(max(skl.max(), 0.001), max(skl.min(), 0.001), count + 2)[1:-1]
+    return sorted({math.ceil(target * 1000) / 1000 for target in inner}, reverse=True)

@@ -106,7 +106,7 @@ def trained_run(
     checkpoint: str | Path, config_dict: dict[str, Any] | None = None, log_name: str = "evaluate.log"
 ) -> Iterator[tuple[_Run, LeapRecTrainer]]:
     """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`."""
-    content, config = _trained(checkpoint, config_dict)
+    content, config = trained_config(checkpoint, config_dict)
     with run_log(config) as log:
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
@@ -146,7 +146,7 @@ def load_model(checkpoint: str | Path, config_dict: dict[str, Any] | None = None
     Raises:
         ValueError: as `evaluate`.
     """
-    content, config = _trained(checkpoint, config_dict)
+    content, config = trained_config(checkpoint, config_dict)
     with run_log(config):
         run = _Run.prepare(config)
         check_fits(content, run.dataset, checkpoint)
@@ -163,8 +163,8 @@ def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
             )
 
 
-def _trained(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tuple[dict[str, Any], LeapRecConfig]:
-    """A checkpoint, and its config with changes."""
+def trained_config(checkpoint: str | Path, config_dict: dict[str, Any] | None) -> tuple[dict[str, Any], LeapRecConfig]:
+    """A checkpoint's content, and its config with changes; ValueError as `evaluate`."""
     content = load_checkpoint(checkpoint)
     changes = dict(config_dict or {})
     check_changes(changes, EVALUATION_KEYS)

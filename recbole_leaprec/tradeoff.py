@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from recbole_leaprec.checkpoint import load_checkpoint
-from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
+from recbole_leaprec.config import LAMBDAS, MACHINE_KEYS, check_count, check_lambdas
 from recbole_leaprec.measured import FILE, check_alike, measure
 from recbole_leaprec.plots import plot_tradeoff
-from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.quick_start import run_leaprec, trained_config
 from recbole_leaprec.reranking import get_reranker
 from recbole_leaprec.run_folder import check_unused, write_csv
 
@@ -36,7 +35,7 @@ def tradeoff(
 
     Args:
         checkpoints: the model.pth of one or several runs; none to train a model first, as `run_leaprec` does.
-        config_dict: keys to change, as for `evaluate`; or, without checkpoints, those of the run.
+        config_dict: keys to change, those in `MEASURED_KEYS`; or, without checkpoints, those of the run.
         samples: how often users are resampled for the 95 % intervals.
 
     Returns:
@@ -60,13 +59,14 @@ def tradeoff(
     if checkpoints and config_file_list:
         raise ValueError("config_files: a trained run has its own; leave them out")
     check_alike(
-        {str(checkpoint): load_checkpoint(checkpoint)["config"] | changes for checkpoint in checkpoints},
+        {str(checkpoint): trained_config(checkpoint, changes)[1].plain() for checkpoint in checkpoints},
         "what is given here (--key=value) holds for all",
     )
     if not checkpoints:
         given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
         run = run_leaprec(config_file_list=config_file_list, config_dict=given)
-        checkpoints, changes = [Path(run["folder"]) / "model.pth"], {}
+        checkpoints = [Path(run["folder"]) / "model.pth"]
+        changes = {key: run["config"][key] for key in MACHINE_KEYS if key in run["config"]}
     tables = []
     for number, checkpoint in enumerate(checkpoints):
         own = folder / f"evaluation-{number}"

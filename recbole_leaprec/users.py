@@ -38,7 +38,7 @@ def users(
     Args:
         checkpoint: the model.pth of a run.
         user: a token of the dataset; None for no case study.
-        config_dict: keys to change, as for `evaluate`.
+        config_dict: keys to change, those in `MEASURED_KEYS`.
 
     Returns:
         `density`, the table; `case`, the text, or None.

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from recbole.data.dataset import SequentialDataset
+from recbole.utils import FeatureSource
 
 from recbole_leaprec.compat import CompatDataset
 from recbole_leaprec.config import LeapRecConfig
@@ -97,6 +98,30 @@ def test_quotes_and_names_such_as_NA_are_text_like_any_other(tmp_path, make_conf
     dataset.config["title_field"] = "genre"
     assert dict(zip(dataset.field2id_token["item_id"], dataset.item_names(), strict=True))['"x'] == '"b'
     assert "y" in dataset.item_names()
+
+
+def test_a_number_may_be_missing_in_words_and_a_file_may_begin_with_a_mark(tmp_path, make_config):
+    rows = [("u", f"i{n}", n, rating) for n, rating in enumerate(("5", "NA", "nan", "", "4"))]
+    header = "\ufeffuser_id:token\titem_id:token\ttimestamp:float\trating:float"
+    write_dataset(tmp_path, rows, {f"i{n}": "a" for n in range(5)}, header)
+    config = make_config(data_path=str(tmp_path), load_col={"inter": ["user_id", "item_id", "timestamp", "rating"]})
+    feat = create_dataset(config)._load_feat(str(tmp_path / "toy" / "toy.inter"), FeatureSource.INTERACTION)
+    assert feat["rating"].isna().tolist() == [False, True, True, True, False]
+    assert feat["user_id"].tolist() == ["u"] * 5
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("user_id:token\titem_id:token\ttimestamp:float\tx:token\tx:token", "there are two fields 'x' in the header"),
+        ("user_id:token\titem_id:token\ttimestamp:float\tx:token", r"toy\.inter cannot be read with its 4 fields"),
+    ],
+)
+def test_a_header_that_does_not_fit_its_rows_is_named(tmp_path, make_config, header, message):
+    items = {f"i{n}": "a" for n in range(5)}
+    write_dataset(tmp_path, [("u", item, n, "x", "y") for n, item in enumerate(items)], items, header)
+    with pytest.raises(ValueError, match=message):
+        create_dataset(make_config(data_path=str(tmp_path)))
 
 
 @pytest.mark.parametrize(

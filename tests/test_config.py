@@ -58,6 +58,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"lambdas": 0.7}, "unknown key 'lambdas'"),  # of a study's file
         ({"seeds": 7}, "unknown key 'seeds'; did you mean 'seed'?"),
         ({"learner": "adamm"}, "learner .* must be one of adam, .*, got 'adamm'"),
+        ({"use_gpu": 0}, "use_gpu .* must be True or False, got 0"),
         ({"weight_decay": "x"}, "weight_decay .* must be a number, 0 or more, got 'x'"),
         ({"clip_grad_norm": 5}, "clip_grad_norm .* must be a dict, such as .*, got 5"),
         ({"eval_step": 20, "epochs": 10}, "eval_step must be at most the epochs, 10: .*; got 20"),

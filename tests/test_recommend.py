@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -235,7 +236,14 @@ def test_the_most_popular_items_are_items_and_in_a_fixed_order(trained, tmp_path
     assert ids == sorted(ids, key=lambda item: (-table["score"][ids.index(item)], item))
 
 
-def test_a_row_for_each_item_is_no_history(trained, tmp_path):
+def test_a_pair_is_a_history_and_a_number_is_none(trained, tmp_path):
+    histories = {"user": ["a", "b"], "items": [["i1", "i2"], ["i2", "i3"]]}
+    schema = pa.schema([("user", pa.string()), ("items", pa.list_(pa.string(), 2))])
+    pq.write_table(pa.table(histories, schema), tmp_path / "pairs.parquet")
+    recommend(trained[0], tmp_path / "pairs.csv", histories=tmp_path / "pairs.parquet", show_progress=False)
+    pd.DataFrame({"user": ["a", "b"], "items": [1.5, None]}).to_parquet(tmp_path / "odd.parquet")
+    with pytest.raises(ValueError, match=r"the history 1\.5 is a number: it must hold the item tokens"):
+        recommend(trained[0], tmp_path / "lists.csv", histories=tmp_path / "odd.parquet", show_progress=False)
     pd.DataFrame({"user": ["a", "a"], "items": [1, 2]}).to_parquet(tmp_path / "long.parquet")
     with pytest.raises(
         ValueError, match=r"items has values of type int64; it needs .*, a row for each user and not for each item"

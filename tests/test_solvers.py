@@ -130,6 +130,11 @@ def test_users_are_spread_over_worker_processes(method, monkeypatch):
     monkeypatch.setattr(solvers, "IN_PROCESS", 20)
     monkeypatch.setattr(solvers.os, "cpu_count", lambda: 2)
     assert torch.equal(rerank(scores, p, categories, 3, method, lam=0.7), here)
+    assert os.getpid() not in {*solvers._spread(process_of, range(40), 40)}
+
+
+def process_of(_):
+    return os.getpid()
 
 
 SCRIPT = """
@@ -142,9 +147,11 @@ print(rerank(scores, p, categories, method="mcf").shape)
 """
 
 
-def test_a_script_without_a_main_guard_may_use_the_workers(tmp_path):
+@pytest.mark.parametrize("workers", ["1", "0"])  # 0: joblib does without
+def test_a_script_without_a_main_guard_may_use_the_workers(tmp_path, workers):
     (tmp_path / "script.py").write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    root = str(Path(__file__).resolve().parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root, "JOBLIB_MULTIPROCESSING": workers}
     done = subprocess.run(
         [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, env=environment, check=False
     )

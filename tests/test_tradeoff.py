@@ -2,11 +2,13 @@
 
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 
 from recbole_leaprec import ItemCategories, evaluate, run_leaprec, significance
 from recbole_leaprec.cli import main
@@ -129,6 +131,8 @@ def test_models_with_another_preference_are_drawn_together_only_if_told_one_for_
     ):
         tradeoff(folder, both, ["leaprec"], [0.5])
     assert not folder.exists()
+    with pytest.raises(ValueError, match=r"alpha .* must be a number in \(0, 1\], got \[0\.9\]"):
+        tradeoff(folder, both, ["leaprec"], [0.5], config_dict={"alpha": [0.9]})
     table = tradeoff(folder, both, ["leaprec"], [0.5], config_dict={"alpha": 0.9}, samples=20, show_progress=False)
     assert len(table) == 4
 
@@ -138,9 +142,10 @@ def test_the_command_trains_first_without_a_checkpoint_and_takes_several(tmp_pat
     write_dataset(tmp_path / "data", inter, {f"i{n}": "ab"[n % 2] for n in range(12)})
     monkeypatch.chdir(tmp_path)
     keys = ["--dataset=toy", "--data_path=data", "--category_field=genre", "--epochs=1", "--topk=3", "--valid_metric=NDCG@3",
-            "--hidden_size=8", "--show_progress=False"]  # fmt: skip
+            "--hidden_size=8", "--show_progress=False", "--use_gpu=False"]  # fmt: skip
     assert main(["tradeoff", "--output_dir=one", "--rerankers=leaprec", "--lambdas=0:1:0.5", "--samples=20", *keys]) == 0
     assert "SASRecCD" in capsys.readouterr().out
+    assert yaml.safe_load(Path("one/evaluation-0/config.yaml").read_text())["use_gpu"] is False  # as in training
     both = "one/model/model.pth,one/model/model.pth"
     assert (
         main(

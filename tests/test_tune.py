@@ -315,6 +315,7 @@ def test_of_equal_trials_the_first_to_start_wins_whenever_it_ends(tmp_path):
         ({"gpus_per_trial": "one"}, "gpus_per_trial must be a number, 0 or more, got 'one'"),
         ({"early_stopping": "no"}, "early_stopping must be True or False, got 'no'"),
         ({"objective": "gauc@10"}, "there is no metric 'gauc@10'"),
+        ({"config_dict": {**QUICK, "gpu_id": 0}}, "gpu_id: Ray gives GPUs to trials; say how many with gpus_per_trial"),
         ({"config_dict": {**QUICK, "dataset": "nowhere"}}, "unknown dataset 'nowhere'"),
     ],
 )
@@ -337,6 +338,8 @@ def test_trials_that_no_machine_can_hold_are_refused(tmp_path):
 def test_a_metric_without_a_k_can_be_tuned_for():
     assert parse_objective("gauc", ["gauc", "ndcg@5", "skl@5"]).metric == "gauc"
     assert parse_objective("hypervolume", ["gauc", "ndcg@5", "skl@5"]).hypervolume == 5
+    with pytest.raises(ValueError, match="there is no metric 'ndcg@10'"):
+        parse_objective("hypervolume", ["gauc"])
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):

@@ -1,6 +1,6 @@
 """How histories get to recommenders over a Ray cluster, in chunks.
 
-The model gets the same batches of users as in one process, so the lists are the same to the last bit.
+The model gets the same batches of users as in one process, so on CPUs the lists are the same to the last bit.
 """
 
 from __future__ import annotations

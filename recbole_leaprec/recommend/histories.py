@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,13 @@ from recbole_leaprec.data import SequenceDataset
 
 USER, ITEMS = "user", "items"
 COLUMNS = f"{USER} and {ITEMS} (the item tokens, oldest first: a list, or a text with spaces between them)"
+
+
+_HOLD_ITEMS = (
+    pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_string, pa.types.is_large_string,
+    pa.types.is_null, pa.types.is_floating,
+)  # fmt: skip
+"""Types that histories come in; the last two where all are missing."""
 
 
 def of_dataset(dataset: SequenceDataset, size: int) -> Iterator[pd.DataFrame]:
@@ -59,16 +67,7 @@ def check_file(path: str | Path) -> Path:
     kind = schema.field(ITEMS).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if not any(
-        check(kind)
-        for check in (
-            pa.types.is_list,
-            pa.types.is_large_list,
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_null,
-        )
-    ):
+    if not any(check(kind) for check in _HOLD_ITEMS):
         raise ValueError(
             f"histories file {path}: {ITEMS} has values of type {kind}; it needs {COLUMNS}, a row for each user and not for each item"
         )
@@ -81,8 +80,10 @@ def _csv(path: Path) -> pa.csv.CSVStreamingReader:
 
 def split_items(value: object) -> list[str]:
     """The tokens of one history: of a list, or of a text with spaces; none where there is nothing."""
-    if value is None or isinstance(value, float):  # pandas' NaN
+    if value is None or (isinstance(value, float) and math.isnan(value)):  # as pandas has what is missing
         return []
+    if isinstance(value, float):
+        raise ValueError(f"the history {value} is a number: it must hold {COLUMNS.partition('(')[2].rstrip(')')}")
     if not isinstance(value, str):
         return [str(token) for token in value]
     if value.lstrip().startswith("["):

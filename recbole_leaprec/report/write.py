@@ -31,7 +31,7 @@ def write_report(
     """The page at `out`, and beside it its tables as csv and its pictures as PNG and SVG."""
     folder, first = out.parent, curves[0].runs[0]
     for run in {id(run): run for curve in curves for run in curve.runs}.values():
-        _check_alike(run, first)
+        _check_same_users(run, first)
     tables = all_tables(curves, comparisons, match)
     reference = comparisons[0].reference if comparisons else curves[0]
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,8 @@ def write_report(
         scratch.write_text(page(data), encoding="utf-8")
 
 
-def _check_alike(one: Measured, other: Measured) -> None:
-    """ValueError for measurements that cannot stand in one table."""
+def _check_same_users(one: Measured, other: Measured) -> None:
+    """ValueError for measurements of other users or items, or in another way: they cannot stand in one table."""
     differ = [key for key in PROTOCOL_KEYS if one.info["config"][key] != other.info["config"][key]]
     differ += ["K"] if one.k != other.k else []
     differ += [

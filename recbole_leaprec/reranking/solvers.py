@@ -104,11 +104,12 @@ def _spread(solve, programs, count):
         return
     # Its workers do not run the caller's script again, as those of multiprocessing do, and stay for the next batch.
     pool = Parallel(workers, batch_size=16, return_as="generator", max_nbytes=None)
-    yield from pool(delayed(_solve_silently)(solve, program) for program in programs)
+    yield from pool(delayed(_solve_silently)(solve, program, os.getpid()) for program in programs)
 
 
-def _solve_silently(solve, program):
-    _silence()
+def _solve_silently(solve, program, caller: int):
+    if os.getpid() != caller:  # joblib may have to solve it in the calling process
+        _silence()
     return solve(program)
 
 

@@ -99,7 +99,7 @@ def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
     if not (folder / FILE).exists() or not _covers(Measured.load(folder / FILE), part):
         _say(f"{title}: reranking", show_progress)
         shutil.rmtree(folder / "measuring", ignore_errors=True)
-        now = {key: part.settings[key] for key in ("data_path", "title_field") if key in part.settings}
+        now = {key: part.settings[key] for key in ("data_path", "title_field", *MACHINE_KEYS) if key in part.settings}
         given = {**common, **now, "output_dir": str(folder / "measuring")}
         measured = measure(folder / "model" / "model.pth", part.rerankers, given)
         measured.save(folder / FILE)

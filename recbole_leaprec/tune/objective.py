@@ -88,10 +88,10 @@ def parse_objective(text: str, known: Sequence[str], beta: float = 0.01) -> Obje
         ValueError: a metric that is not among them, or a text of another form.
     """
     if match := _HYPERVOLUME.fullmatch(text.strip()):
-        k = int(match[1] or next(name for name in known if "@" in name).partition("@")[2])
+        k = match[1] or next((name.partition("@")[2] for name in known if "@" in name), "10")
         for name in (f"ndcg@{k}", f"skl@{k}"):
             _check_metric(name, known, text)
-        return Objective(text, hypervolume=k, beta=beta)
+        return Objective(text, hypervolume=int(k), beta=beta)
     if match := _SUBJECT_TO.fullmatch(text.strip()):
         metric, name, sign, limit = match.groups()
         try:

@@ -93,12 +93,12 @@ def tune(
     elif not interrupted:
         raise ValueError(f"no trial of {folder} came to a validation; {folder / 'trials.csv'} says why")
     if not interrupted:
-        result["test"] = _test(folder, result["best"], show_progress)
+        result["test"] = _test(folder, result["best"], settings, show_progress)
     write_json(folder / "search.json", result)
     return result
 
 
-def _test(folder: Path, best: dict[str, Any], show_progress: bool) -> dict[str, Any]:
+def _test(folder: Path, best: dict[str, Any], settings: dict[str, Any], show_progress: bool) -> dict[str, Any]:
     """The winner on test; what an earlier search has measured of the same winner is not measured again."""
     before = folder / "search.json"
     if before.is_file():
@@ -106,6 +106,8 @@ def _test(folder: Path, best: dict[str, Any], show_progress: bool) -> dict[str, 
         if "test" in earlier and earlier["best"] == best:
             return earlier["test"]
     changes = {"output_dir": str(folder / "best" / "test"), "show_progress": show_progress}
+    if not settings["gpus"]:
+        changes["gpu_id"] = ""  # on a CPU, as the trials
     if best["lambda"] is not None:
         changes["rerank_lambda"] = best["lambda"]
     shutil.rmtree(folder / "best" / "test", ignore_errors=True)
@@ -133,6 +135,8 @@ def _settings(
     check_keys(distributions, known_keys(), space)
     base = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     shared = base.plain()
+    for key in MACHINE_KEYS & shared.keys():
+        raise ValueError(f"{key}: Ray gives GPUs to trials; say how many with gpus_per_trial (0: trials run on CPUs)")
     shared["data_path"] = str(Path(shared["data_path"]).absolute())  # workers may run elsewhere
     for key, distribution in distributions.items():
         for value in distribution.extremes():
@@ -144,9 +148,8 @@ def _settings(
     text = objective or base["valid_metric"]
     parse_objective(text, metrics)
     with run_log(base):
-        create_dataset(
-            base
-        )  # what is wrong with it would fail every trial, and those that download it would do so all at once
+        # What is wrong with it would fail every trial, and if it has to be downloaded, all would at once.
+        create_dataset(base)
     return {
         "config": shared, "objective": text, "metrics": metrics, "trials": trials, "search": search,
         "early_stopping": early_stopping, "concurrent": concurrent, "cpus": cpus, "gpus": gpus, "folder": str(folder),
