@@ -146,7 +146,12 @@
   const SERIES = 8;
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "pentagon", "hexagon"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
-  const places = new Map(methods.map((method, index) => [method.name, index]));
+  // Ablations are drawn with their reference and without the other methods: they go on from its look.
+  const places = new Map();
+  for (const group of [methods.filter((method) => method.group !== "ablation"), methods.filter((method) => method.group === "ablation")]) {
+    const first = places.size ? (places.get(reference.name) ?? -1) + 1 : 0;
+    group.forEach((method, index) => places.set(method.name, first + index));
+  }
   function look(name) {
     const index = places.get(name) ?? 0;
     return { variable: `--series-${index % SERIES}`, symbol: SYMBOLS[index % SYMBOLS.length], dash: DASHES[index % DASHES.length] };
@@ -528,7 +533,7 @@
     const digits = (value) => (value < 10 ? value.toFixed(1) : count(Math.round(value)));
     table(byId("times-table"), "Times and complexity", [
       { key: "method", label: "Method" }, { key: "reranker", label: "Reranker" }, { key: "training", label: "Training, s", number: true },
-      { key: "seconds", label: "Reranking, s a lambda", number: true }, { key: "lambdas", label: "Lambdas together", number: true },
+      { key: "seconds", label: "Reranking, s", number: true }, { key: "lambdas", label: "Lambdas", number: true },
       { key: "ratio", label: `Times ${reference?.name ?? "the reference"}`, number: true },
       { key: "complexity", label: "Complexity, published" }, { key: "here", label: "Complexity, here" },
     ])(data.times.map((row) => ({
