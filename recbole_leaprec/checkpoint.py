@@ -43,6 +43,8 @@ def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
 def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     """Read a checkpoint of ours; ValueError if there is none at `path`, or if it is something else."""
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
     if not path.is_file():
         raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
     try:

@@ -512,6 +512,9 @@ _USAGE = {
 }
 
 
+_DEFAULTS_ELSEWHERE = {"category_field": "by dataset", "title_field": "by dataset"}
+
+
 def help_text(command: str) -> str:
     """What `--help` prints."""
     import recbole.model.sequential_recommender as recbole_models
@@ -546,7 +549,9 @@ def help_text(command: str) -> str:
     for name, key in PLUGIN_KEYS.items():
         if training or name in EVALUATION_KEYS:
             default = (
-                f"default {defaults.get(name, 'by model')}" if training or name == "output_dir" else "default: as trained"
+                f"default {_DEFAULTS_ELSEWHERE.get(name) or defaults.get(name, 'by model')}"
+                if training or name == "output_dir"
+                else "default: as trained"
             )
             lines.append(f"  --{name:<18} {key.meaning}: {key.allowed} ({default})")
     return "\n".join(lines)

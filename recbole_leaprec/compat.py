@@ -117,6 +117,7 @@ class CompatDataset(SequentialDataset):
                 raise ValueError(
                     f"{filepath}: column {column!r} of the header is not <field>:<type>, "
                     f"with a type of {', '.join(t.value for t in FeatureType)}"
+                    + ("; are there tabs between the columns (field_separator)?" if "," in column else "")
                 )
             if (load is None or field in load) and (unload is None or field not in unload):
                 types[field] = FeatureType(kind)

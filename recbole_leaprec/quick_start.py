@@ -273,7 +273,7 @@ class _Run:
         try:
             lam, reached = smallest_lambda(skl, config["target_skl"])
         except TargetNotMet as missed:
-            _logger.warning("target_skl, with %s on validation: %s", config["reranker"], missed)
+            _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
             return missed.lam, False
         _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
                      config["target_skl"], k, reached)  # fmt: skip

@@ -50,6 +50,8 @@ def test_evaluate_takes_another_reranker_list_length_and_metric(run, tmp_path):
     lambda path: torch.save({"config": pytest.approx(1)}, path),
 ])  # fmt: skip
 def test_other_files_are_not_taken_for_checkpoints(tmp_path, write):
+    with pytest.raises(ValueError, match=r"is a folder; name the model\.pth in it"):
+        load_checkpoint(tmp_path)
     write(tmp_path / "model.pth")
     with pytest.raises(ValueError, match=r"model.pth is not a checkpoint of this plugin"):
         load_checkpoint(tmp_path / "model.pth")

@@ -114,7 +114,8 @@ def test_a_report_of_a_tradeoff_uses_what_was_measured(runs, tmp_path, capsys):
     ("arguments", "message"),
     [
         ([], "name at least one folder"),
-        (["nowhere"], "nowhere holds neither a model.pth nor a measured.npz"),
+        (["nowhere"], "nowhere does not exist; name the folder of a run"),
+        (["tests"], "holds neither a model.pth nor a measured.npz"),
         (["nowhere", "--users=0"], "users must be a whole number, 1 or more, got 0"),
         (["nowhere", "--rerankers=leaprek"], "unknown reranker 'leaprek'"),
         (["nowhere", "--epochs=3"], "unknown option or key 'epochs'"),
@@ -154,7 +155,7 @@ def test_folders_of_the_same_name_are_told_apart(runs, tmp_path):
     assert {path.name for path in out.parent.glob("measured-*")} == {"measured-0-run", "measured-1-run"}
 
 
-def test_runs_that_cannot_be_compared_are_refused(runs, tmp_path, capsys):
+def test_runs_that_cannot_be_compared_are_refused(runs, toy, tmp_path, capsys):
     for number, (run, alpha) in enumerate(zip(runs, (0.9, 0.5), strict=True)):
         arguments = [f"--checkpoint={run}/model.pth", "--lambdas=0.5", f"--alpha={alpha}", "--samples=5"]
         assert main(["tradeoff", *arguments, f"--output_dir={tmp_path / str(number)}"]) == 0
@@ -164,6 +165,13 @@ def test_runs_that_cannot_be_compared_are_refused(runs, tmp_path, capsys):
     assert not out.exists()
     assert main(["report", str(tmp_path / "0"), f"--out={out}", "--lambdas=0.1"]) == 2
     assert "has been measured: lambdas can change nothing" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "0"), f"--out={tmp_path / 'page'}"]) == 2
+    assert "the page's name must end in .html" in capsys.readouterr().err
+    settings = {**SMALL, "data_path": str(toy), "alpha": 0.5, "output_dir": str(tmp_path / "other")}
+    run_leaprec("SASRecCD", "toy", config_dict=settings)
+    assert main(["report", runs[0], str(tmp_path / "other"), f"--out={out}"]) == 2
+    assert "alpha must be the same for all" in capsys.readouterr().err
+    assert not out.parent.exists()  # said before anything is measured
     assert main(["report", str(tmp_path / "0"), str(tmp_path / "0"), f"--out={out}"]) == 2
     assert "named twice" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "0"), f"--out={tmp_path / '0' / 'report.html'}"]) == 2

@@ -148,7 +148,7 @@ def test_users_with_too_few_items_are_counted_once(caplog):
         lists = rerank(scores, torch.full((2, 2), 0.5), categories, 2)
     assert lists[1].tolist() == [1, 0]
     assert [record.getMessage() for record in caplog.records] == [
-        "1 of 2 users have fewer than 2 items to recommend; their lists end in 0"
+        "1 of 2 users have fewer than 2 items to recommend; their lists are shorter, with 0 at the end"
     ]
 
 

@@ -87,7 +87,9 @@ def recommend(
         recommender.config["rerank_lambda"] = lam
     batches = _Counted(of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH))
     items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4]))
-    unknown = f"no item of {histories} is known to the model, whose items are such as {items}"
+    unknown = (
+        f"no item of {histories} is known to the model, whose items are such as {items}; are there spaces between them?"
+    )
     if engine == "local":
         counts = _write(map(recommender, batches), out, show_progress, unknown)
     else:

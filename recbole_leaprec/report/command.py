@@ -9,7 +9,8 @@ from typing import Any
 
 from recbole_leaprec.config import LAMBDAS, check_count, check_lambdas
 from recbole_leaprec.curves import Comparison, Curve
-from recbole_leaprec.measured import BASE, FILE, Measured, measure
+from recbole_leaprec.measured import BASE, FILE, Measured, check_alike, measure
+from recbole_leaprec.quick_start import trained_config
 from recbole_leaprec.report.tables import TABLES
 from recbole_leaprec.report.write import EXPLORED, write_report
 from recbole_leaprec.reranking import get_reranker
@@ -53,6 +54,8 @@ def report(
         raise ValueError("name at least one folder, of a run, a trade-off or a study: report output/run1 output/run2")
     if len({*folders}) < len(folders):
         raise ValueError("a folder is named twice")
+    if out.suffix not in (".html", ".htm"):
+        raise ValueError(f"out: the page's name must end in .html, got {out}; its tables and pictures go beside it")
     if out.exists():
         raise ValueError(f"out: {out} is there already; name another")
     check_unused(out.parent, [f"{name}.csv" for name in TABLES])
@@ -68,6 +71,17 @@ def report(
     if studies:
         report_study(studies[0], out, users)
         return out
+    for folder in to_measure:
+        if not folder.is_dir():
+            raise ValueError(f"{folder} does not exist; name the folder of a run, a trade-off or a study")
+        if not (folder / "model.pth").is_file():
+            raise ValueError(
+                f"{folder} holds neither a model.pth nor a {FILE}: it is no folder of a run, a trade-off or a study"
+            )
+    check_alike(
+        {str(folder): trained_config(folder / "model.pth", config_dict)[1].plain() for folder in to_measure},
+        "what is given here (--key=value) holds for all",
+    )
     runs: list[tuple[str, Measured, float]] = []
     asked = dict.fromkeys(rerankers or DEFAULT_RERANKERS, DEFAULT_LAMBDAS if lambdas is None else lambdas)
     for label, folder in distinct_names(folders).items():
@@ -104,13 +118,8 @@ def _measured(
         names = [label if len(there) == 1 else f"{label}/{path.parent.name}" for path in there]
         training = _training(folder / "model") if len(there) == 1 else float("nan")
         return [(name, Measured.load(path), training) for name, path in zip(names, there, strict=True)]
-    checkpoint = folder / "model.pth"
-    if not checkpoint.is_file():
-        raise ValueError(
-            f"{folder} holds neither a model.pth nor a {FILE}: it is no folder of a run, a trade-off or a study"
-        )
     own = beside / f"measured-{label.replace('/', '-')}"
-    measured = measure(checkpoint, asked, {**changes, "output_dir": str(own)})
+    measured = measure(folder / "model.pth", asked, {**changes, "output_dir": str(own)})
     measured.save(own / FILE)
     return [(label, measured, _training(folder))]
 

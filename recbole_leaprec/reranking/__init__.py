@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 ORDERS = ("greedy", "relevance")
 """As a method picks its items, or by falling score."""
 
-SHORT_LISTS = "%d of %d users have fewer than %d items to recommend; their lists end in 0"
+SHORT_LISTS = "%d of %d users have fewer than %d items to recommend; their lists are shorter, with 0 at the end"
 
 
 def rerank(
