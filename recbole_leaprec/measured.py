@@ -55,7 +55,7 @@ class Measured:
         lists, ranks: `[M, U, K]` item ids, 0 where a list is short, and their places in the model's own ranking, from 1.
         users, targets, preference: `[U]` tokens, `[U]` the items to find, `[U, C]` the sequential preferences.
         history, history_length: `[U, HISTORY]` the last items before the target, 0 in front where there are fewer; `[U]`.
-        items, item_categories, categories: `[I]` names, `[I, C]` whether an item has a category (one without any has all), `[C]` names.
+        items, item_categories, categories: `[I]` names, `[I, C]` whether an item has a category, `[C]` names.
         shift: `[3, .]` interval, divergence and users, as `category_shift` has them.
     """
 
@@ -209,7 +209,15 @@ def measure(
             history=latest.numpy().astype(np.int32),
             history_length=length.numpy(),
             items=np.array(data.item_names()).astype(str),
-            item_categories=(data.categories.distribution > 0).numpy(),
+            item_categories=_members(data.item_members, data.categories.n_categories),
             categories=np.array(data.categories.names).astype(str),
             shift=shift.to_numpy(dtype=float).T,
         )  # fmt: skip
+
+
+def _members(members: Sequence[Sequence[int]], count: int) -> np.ndarray:
+    """`[I, count]`: whether each item has each category."""
+    table = np.zeros((len(members), count), dtype=bool)
+    for item, own in enumerate(members):
+        table[item, own] = True
+    return table

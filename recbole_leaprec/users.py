@@ -127,6 +127,7 @@ def case_study(measured: Measured, user: str, reranker: str, lambdas: Sequence[f
         place = measured.place[reranker, lam]
         items = [item for item in measured.lists[place, number] if item]
         members = measured.item_categories[items]
+        members |= ~members.any(1, keepdims=True)  # an item without any counts as a little of each
         mix = (members / members.sum(1, keepdims=True)).sum(0) / max(len(items), 1)
         skl = measured.figure("skl")[place, number]
         lines += ["", f"## {reranker}, lambda {lam:g}: S_KL@{measured.k} {skl:.4f}", ""]
@@ -140,7 +141,7 @@ def case_study(measured: Measured, user: str, reranker: str, lambdas: Sequence[f
 
 def _name(measured: Measured, item: int) -> str:
     own = measured.item_categories[item]
-    return f"{measured.items[item]} [{'any' if own.all() else ', '.join(measured.categories[own])}]"
+    return f"{measured.items[item]} [{', '.join(measured.categories[own]) or 'no category'}]"
 
 
 def _mix(measured: Measured, shares: np.ndarray) -> str:

@@ -38,9 +38,8 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("users")
     genres = ["Action", "Comedy", "Drama"]
     inter = [(f"u{u}", f"i{(7 * u + 3 * n) % 30}", n) for u in range(20) for n in range(4 + u % 7)]
-    data = write_dataset(
-        folder / "data", inter, {f"i{i}": f"{genres[i % 3]}{' Horror' if i % 5 == 0 else ''}" for i in range(30)}
-    )
+    items = {f"i{i}": f"{genres[i % 3]}{' Horror' if i % 5 == 0 else ''}" for i in range(30)}
+    data = write_dataset(folder / "data", inter, {**items, "i21": ""})
     result = run_leaprec(
         "SASRecCD", "toy",
         config_dict={**SMALL, "data_path": str(data), "topk": 5, "valid_metric": "NDCG@5", "output_dir": str(folder / "run")},
@@ -135,6 +134,7 @@ def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp
         assert own["density"].to_numpy() == pytest.approx(density(rows["skl@5"].to_numpy(), own["skl"].to_numpy()))
     case = (out / "case-u3.md").read_text()
     assert case in shown
+    assert "- i21 [no category]" in case
     measured = Measured.load(out / "measured" / FILE)
     number = measured.users.tolist().index("u3")
     for lam in (0.0, 0.9):

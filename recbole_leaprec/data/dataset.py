@@ -145,10 +145,13 @@ class SequenceDataset(CompatDataset):
 
     @cached_property
     def categories(self) -> ItemCategories:
-        field = self.config["category_field"]
-        rows = self.item_feat[field].tolist()
-        members = [[c - 1 for c in (row if isinstance(row, list) else [row]) if c > 0] for row in rows]
-        return ItemCategories(self.field2id_token[field][1:].tolist(), members)
+        return ItemCategories(self.field2id_token[self.config["category_field"]][1:].tolist(), self.item_members)
+
+    @cached_property
+    def item_members(self) -> list[list[int]]:
+        """The categories that the .item file has for each item, by id; there may be none."""
+        rows = self.item_feat[self.config["category_field"]].tolist()
+        return [[c - 1 for c in (row if isinstance(row, list) else [row]) if c > 0] for row in rows]
 
     def build(self):
         """Split by leave-one-out: a user's last item is for test, the one before it for validation."""
