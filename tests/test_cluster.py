@@ -135,14 +135,15 @@ def trained(toy, tmp_path):
 
 def test_both_nodes_run_trials(toy, tmp_path):
     (tmp_path / "space.yaml").write_text("gamma: {uniform: [0.0, 0.5]}\n")
-    # The first node is kept busy until a trial has begun, on the second then; the rest is for both.
+    # The first node is kept busy until a trial has begun, on the second then; the rest is for both. Trials are long enough for
+    # Ray to see that the first is free again.
     with two_nodes(tmp_path / "ray") as (address, _), first_node_busy(address, tmp_path / "out" / "trials"):
         config = {
             **SMALL,
             "model": "SASRecCD",
             "dataset": "toy",
             "data_path": str(toy),
-            "epochs": 100,
+            "epochs": 400,
             "stopping_step": 1000,
         }
         tune(tmp_path / "space.yaml", tmp_path / "out", config_dict=config, trials=4, early_stopping=False, search="random",
