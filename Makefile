@@ -1,12 +1,16 @@
-# Each alone on a fresh machine with Python 3.10 or 3.11: `make run`, `make demo` and `make test`.
+# Each alone on a fresh machine with Python 3.11 or newer: `make run`, `make demo` and `make test`.
 
-# The first of these that runs and has the right version; recbole's ray has no wheel for Python 3.12 and later.
-PYTHON ?= $(shell for name in python3.11 python3.10 python3; do \
-	$$name -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' 2>/dev/null && echo $$name && break; done)
+# python3 where it is new enough, else the newest python3.x on the PATH; `make PYTHON=python3.13 ...` takes another.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for name in python3 $$(IFS=:; ls $$PATH 2>/dev/null | grep -xE 'python3\.[0-9]+' | sort -rVu); do \
+	$$name -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$name && break; done)
+endif
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo test lint bench browser clean
+.PHONY: run demo test lint bench browser constraints newest oldest pythons wheel clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
@@ -35,10 +39,64 @@ bench: $(INSTALLED)  ## the speed of training and of reranking
 	$(VENV)/bin/python benchmarks/rerank.py
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.10 or 3.11 is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, and no python3 on the PATH is one: install it" \
+	"(Debian: apt-get install python3-venv), or say where it is: make PYTHON=/path/to/python3.13"; exit 1; }
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo "$(PYTHON) is older than Python 3.11 (or does not run)"; exit 1; }
+	@echo "installing into $(VENV), with $$($(PYTHON) --version) ($$(command -v $(PYTHON))); this takes a few minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	$(VENV)/bin/python $(PIP_INSTALL) -c constraints.txt -e ".[test]"
 	touch $@
 
+# --- Versions. Each of these makes an environment under .environments/ and removes it when it is done.
+
+# What is installed there; the versions that a build of torch adds to its own (2.13.0+cpu) are left out.
+FREEZE := -m pip freeze --exclude-editable | sed 's/+cpu$$//'
+TORCH ?= torch==2.13.0
+
+# With the oldest Python that setup.cfg allows, because what has wheels for it has wheels for all.
+constraints:  ## resolve the newest versions of everything anew: constraints.txt
+	rm -rf .environments/constraints && $(PYTHON) -m venv .environments/constraints
+	.environments/constraints/bin/python $(PIP_INSTALL) $(TORCH) -e ".[test]"
+	{ echo "# Exact versions that the tests run with; made by \`make constraints\` with $$($(PYTHON) --version)."; \
+	.environments/constraints/bin/python $(FREEZE); } > .environments/constraints.txt
+	mv .environments/constraints.txt constraints.txt
+	rm -rf .environments/constraints
+
+newest: browser  ## the suite with the newest versions of everything, without constraints
+	rm -rf .environments/newest && $(PYTHON) -m venv .environments/newest
+	.environments/newest/bin/python $(PIP_INSTALL) $(TORCH) -e ".[test]"
+	.environments/newest/bin/python $(FREEZE)
+	.environments/newest/bin/python -m pytest
+	rm -rf .environments/newest
+
+oldest: browser  ## the suite with the lower bounds of setup.cfg
+	rm -rf .environments/oldest && $(PYTHON) -m venv .environments/oldest
+	sed -nE 's/^    ([a-z]+)(\[.*\])? >= ([0-9.]+).*/\1==\3/p' setup.cfg > .environments/oldest.txt
+	.environments/oldest/bin/python $(PIP_INSTALL) -c .environments/oldest.txt -e ".[test]"
+	.environments/oldest/bin/python $(FREEZE)
+	.environments/oldest/bin/python -m pytest
+	rm -rf .environments/oldest .environments/oldest.txt
+
+# Every other version of Python that is new enough, on the PATH or in pyenv, once.
+MINOR := import sys; print(*sys.version_info[:2], sep=".")
+OTHER_PYTHONS ?= $(shell for name in $$(IFS=:; ls $$PATH 2>/dev/null | grep -xE 'python3\.[0-9]+') \
+	$${PYENV_ROOT:-$$HOME/.pyenv}/versions/*/bin/python3; do $$name -c '$(NEW_ENOUGH)' 2>/dev/null && \
+	echo "$$($$name -c '$(MINOR)') $$name"; done | grep -v "^$$($(PYTHON) -c '$(MINOR)') " | sort -suVk1,1 | cut -d' ' -f2)
+
+pythons:  ## the wheel, `leaprec` and the suite on every other Python that is found
+	@test -n "$(OTHER_PYTHONS)" || { echo "no other Python is there: OTHER_PYTHONS=\"/path/to/python3.13 ...\""; exit 1; }
+	for python in $(OTHER_PYTHONS); do $(MAKE) wheel PYTHON=$$python || exit 1; done
+
+# Where there is no CPU build of torch, the environment takes 6 GB.
+WHEEL := $(CURDIR)/.environments/wheel
+wheel: browser  ## the wheel by plain pip, a run of `leaprec` in another folder, then the suite, on PYTHON
+	rm -rf $(WHEEL) && $(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(WHEEL)/dist .
+	$(WHEEL)/bin/python $(PIP_INSTALL) "$$(ls $(WHEEL)/dist/*.whl)[test]"
+	$(WHEEL)/bin/python --version && $(WHEEL)/bin/python -m pip check && $(WHEEL)/bin/python $(FREEZE)
+	cd "$$(mktemp -d)" && $(WHEEL)/bin/leaprec doctor && $(WHEEL)/bin/leaprec
+	$(WHEEL)/bin/python -m pytest
+	rm -rf $(WHEEL)
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) .environments build dist *.egg-info .pytest_cache .hypothesis .ruff_cache

@@ -29,6 +29,7 @@ from recbole_leaprec.trainer import LeapRecTrainer
 def stock(folder: str):
     """RecBole's dataset, loader, sampler, model and training loop."""
     config = LeapRecConfig("SASRec", "ml-100k", config_dict={"output_dir": folder, "checkpoint_dir": folder})
+    config["load_col"] = {"inter": ["user_id", "item_id", "rating", "timestamp"]}  # it cannot load categories on pandas 3
     init_seed(config["seed"], True)
     dataset = SequentialDataset(config)
     train = dataset.build()[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from recbole_leaprec.interrupt import interruptible
 from recbole_leaprec.suggest import did_you_mean, unknown_name
 
 INTERRUPTED = 130
@@ -36,7 +37,8 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         return _fail(error)
     try:
-        return COMMANDS[name](arguments) or 0
+        with interruptible():
+            return COMMANDS[name](arguments) or 0
     except (ValueError, OSError) as error:
         if debug:
             raise
@@ -322,6 +324,16 @@ def report(arguments: dict[str, Any]) -> None:
     print(f"\nopen {run_report(options.pop('folders', []), out, config_dict=arguments, **options)}")
 
 
+def doctor(arguments: dict[str, Any]) -> int | None:
+    """Show versions, threads, devices and folders, and what is missing for which command; 1 is returned if something is."""
+    from recbole_leaprec import doctor as examination
+
+    _take_options(arguments, (), ())
+    findings = examination.doctor()
+    print(examination.told(findings))
+    return 1 if any(finding.problem for finding in findings) else None
+
+
 CHECKPOINT = {"checkpoint": ("the model.pth of a run", None)}
 
 USERS_OPTIONS = {
@@ -400,6 +412,7 @@ COMMANDS: dict[str, Callable[[dict[str, Any]], int | None]] = {
     "report": report,
     "tune": tune,
     "recommend": recommend,
+    "doctor": doctor,
 }
 
 _USAGE = {
@@ -509,6 +522,10 @@ _USAGE = {
 
         options:
         {options}""",
+    "doctor": """
+        usage: leaprec doctor
+
+        {summary}""",
 }
 
 
@@ -542,7 +559,7 @@ def help_text(command: str) -> str:
         commands=", ".join(COMMANDS),
         evaluation_keys=", ".join(sorted(changed)),
     ).splitlines()  # fmt: skip
-    if options:
+    if command not in ("train", "evaluate"):
         return "\n".join(lines)
     training = command == "train"
     lines += ["", "keys of the plugin (every key of RecBole works too):" if training else "keys of the plugin among them:"]

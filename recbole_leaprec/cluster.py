@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import socket
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
 
 _logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 
-
-def import_ray() -> None:
-    """Import Ray without what it says about itself; before anything of it is used."""
-    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # Ray's own tables; the search shows one of its own
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # ray 2.6
-        import ray.tune  # noqa: F401
-
-
-def is_old_ray() -> bool:
-    """Whether this is the Ray that recbole 1.2.1 pins, 2.6."""
-    import ray
-
-    return tuple(int(part) for part in ray.__version__.split(".")[:2]) < (2, 7)
+QUIET = {
+    "RAY_AIR_NEW_OUTPUT": "0",  # else Ray Tune prints a table and paths of its own, also where verbose is 0
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # else Ray Data's pool of actors prints an error that is none (Ray's issue 53727)
+}
+"""What keeps Ray 2.60 from the terminal; a value that the user has set stays."""
 
 
 @contextmanager
-def connected(address: str | None = None, data: bool = False) -> Iterator[bool]:
+def connected(address: str | None = None) -> Iterator[bool]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
 
     Yields whether it is a Ray of our own.
 
-    Args:
-        data: whether Ray Data is going to be used.
-
     Raises:
         ValueError: nothing answers at the address.
     """
-    import_ray()
     import ray
 
-    old = is_old_ray()
-    if data and old:
-        mend_ray_data()
+    for variable, value in QUIET.items():
+        os.environ.setdefault(variable, value)
     address = address or os.environ.get("RAY_ADDRESS")
     if address and address not in ("auto", "local"):
         _check_answers(address)
@@ -59,14 +41,34 @@ def connected(address: str | None = None, data: bool = False) -> Iterator[bool]:
             include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level="ERROR",
-            runtime_env={"worker_process_setup_hook": mend_ray_data} if data and old else None,
         )
     except ConnectionError as error:
-        raise ValueError(f"no Ray cluster at {address!r} (--ray_address, RAY_ADDRESS): {error}") from error
+        # Since Ray 2.59 a local Ray leaves a token in ~/.ray, and every `ray start` after that asks for it.
+        token = "" if "RAY_AUTH_MODE" in os.environ else "; if the cluster asks for a token, set RAY_AUTH_MODE=token"
+        raise ValueError(f"no Ray cluster at {address!r} (--ray_address, RAY_ADDRESS): {error}{token}") from error
     try:
         yield not address or address == "local"
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def quiet_data() -> Iterator[None]:
+    """Ray Data without bars and lines of its own on the terminal; its log file has them."""
+    import ray.data
+
+    context = ray.data.DataContext.get_current()
+    terminal = [handler for handler in logging.getLogger("ray.data").handlers if isinstance(handler, logging.StreamHandler)]
+    bars, levels = context.enable_progress_bars, [handler.level for handler in terminal]
+    context.enable_progress_bars = False
+    for handler in terminal:
+        handler.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        context.enable_progress_bars = bars
+        for handler, level in zip(terminal, levels, strict=True):
+            handler.setLevel(level)
 
 
 def check_room(wanted: dict[str, float], what: str, own: bool) -> None:
@@ -120,16 +122,3 @@ def _check_answers(address: str) -> None:
         raise ValueError(
             f"no Ray cluster answers at {address!r} (--ray_address, RAY_ADDRESS): {error}; start one with `ray start --head`"
         ) from error
-
-
-def mend_ray_data() -> None:
-    """Let Ray Data 2.6 find what it imports where setuptools 71 and pandas 2.2 have moved it; newer Ray needs none of this."""
-    import packaging.version
-    import pandas.io.formats.format as pandas_format
-
-    vendored = "pkg_resources._vendor"
-    if vendored not in sys.modules and importlib.util.find_spec(vendored) is None:
-        sys.modules[vendored] = ModuleType(vendored)
-        sys.modules[f"{vendored}.packaging"], sys.modules[f"{vendored}.packaging.version"] = packaging, packaging.version
-    if not hasattr(pandas_format, "ExtensionArrayFormatter"):
-        pandas_format.ExtensionArrayFormatter = pandas_format._ExtensionArrayFormatter

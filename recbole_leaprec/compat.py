@@ -1,6 +1,8 @@
-"""What RecBole 1.2.1 needs to run on current packages, each piece a subclass with the reason beside it.
+"""What RecBole 1.2 needs to run right on current packages, with the reason beside each piece.
 
-Everything that can go when RecBole catches up is here, and nothing else is.
+Pieces that name numpy 2, pandas 3 or torch 2 can go when RecBole catches up with that package; the others mend what RecBole
+does on any version. All but three are subclasses: numpy gets back a name, torch's anomaly detection is switched off again, and a
+trainer is made while `get_tensorboard` is ours.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,31 +35,31 @@ from torch.utils.tensorboard import SummaryWriter
 
 RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
 
-# RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
+# Any version: RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
 torch.autograd.set_detect_anomaly(False)
-# RecBole's training loop makes its GradScaler by a name that torch has renamed; the warning would land in a progress bar.
+# torch 2.4: RecBole's training loop makes its GradScaler by a name that torch has renamed; the warning would land in a progress bar.
 warnings.filterwarnings("ignore", message=r".*GradScaler.*is deprecated", category=FutureWarning, module=r"recbole\..*")
 
 
 class CompatConfig(Config):
-    """RecBole's config on numpy 2, and without a look at the command line of whatever program is running, or a hand on its GPUs."""
+    """RecBole's config on numpy 2, without a look at the command line of whatever program is running, or a hand on its GPUs."""
 
     def compatibility_settings(self):
-        # RecBole's metrics read np.float at run time, and its own way of providing it reads np.float_, gone in numpy 2.
-        for name, kind in {"bool": np.bool_, "int": np.int64, "float": np.float64, "long": np.int64, "str": np.str_}.items():
-            setattr(np, name, kind)
+        # numpy 2: RecBole's metrics and interactions read np.float at run time, and its own way of providing that reads
+        # np.float_, which is gone. The other names that it reads (np.bool, np.long) are there again.
+        np.float = np.float64
 
     def _load_cmd_line(self):
-        # RecBole parses sys.argv inside Config, which is wrong in a library call, a test or a Ray worker.
+        # Any version: RecBole parses sys.argv inside Config, which is wrong in a library call, a test or a Ray worker.
         return {}
 
     def _load_variable_config_dict(self, config_dict):
-        # RecBole runs eval() on every string. Values that come from Python have their types already.
+        # Any version: RecBole runs eval() on every string. Values that come from Python have their types already.
         return dict(config_dict or {})
 
     def _init_device(self):
-        # RecBole sets CUDA_VISIBLE_DEVICES to gpu_id, also to its default, where the shell or Ray has said which GPUs there
-        # are; and it does not read use_gpu.
+        # Any version: RecBole sets CUDA_VISIBLE_DEVICES to gpu_id, also to its default, where the shell or Ray has said which
+        # GPUs there are; and it does not read use_gpu.
         final, variable = self.final_config_dict, "CUDA_VISIBLE_DEVICES"
         before, asked = os.environ.get(variable), "gpu_id" in self.external_config_dict
         if final["use_gpu"] is False:
@@ -107,8 +110,8 @@ class CompatDataset(SequentialDataset):
     """RecBole's sequential dataset on pandas 3, with ties of time in file order."""
 
     def _load_feat(self, filepath, source):
-        # RecBole fills missing sequences by a chained fillna(inplace=True), which pandas 3 ignores, and reads with the
-        # Python engine, which takes eight times as long.
+        # pandas 3: RecBole fills missing sequences by a chained fillna(inplace=True), which is ignored. Any version: it reads
+        # with the Python engine, which takes eight times as long.
         load, unload = self._get_load_and_unload_col(source)
         types = {}
         for column in _columns(filepath, self.config):
@@ -155,7 +158,7 @@ class CompatDataset(SequentialDataset):
         return pd.Series([np.array(row, dtype=dtype) for row in rows], index=column.index, dtype=object)
 
     def _remap(self, remap_list):
-        # RecBole counts sequences with Series.agg(len), which pandas 3 answers with the length of the Series.
+        # pandas 3: RecBole counts sequences with Series.agg(len), which gives the length of the Series.
         if not remap_list:
             return
         columns = [
@@ -176,7 +179,7 @@ class CompatDataset(SequentialDataset):
                 feat[field] = part
 
     def _fill_nan(self):
-        # Chained fillna(inplace=True) again: pandas 3 would leave NaN ids, which become -9223372036854775808.
+        # pandas 3: chained fillna(inplace=True) again; it would leave NaN ids, which become -9223372036854775808.
         for feat_name in self.feat_name_list:
             feat = getattr(self, feat_name)
             for field in feat:
@@ -190,19 +193,23 @@ class CompatDataset(SequentialDataset):
                     rows = [empty if isinstance(row, float) else row for row in feat[field]]
                     feat[field] = pd.Series(rows, index=feat.index, dtype=object)
 
+    def _dataframe_to_interaction(self, data):
+        # pandas 3: the values of a column are read-only, and torch warns when RecBole makes tensors that share them.
+        return super()._dataframe_to_interaction({field: SimpleNamespace(values=np.array(data[field])) for field in data})
+
     def _remove_duplication(self):
-        # RecBole sorts by time with an unstable sort before it drops duplicates: ties would lose the file's order.
+        # Any version: RecBole sorts by time with an unstable sort before it drops duplicates: ties would lose the file's order.
         keep = self.config["rm_dup_inter"]
         if keep is not None:
             ordered = self.inter_feat.sort_values(self.time_field, kind="stable")
             self.inter_feat = ordered.drop_duplicates([self.uid_field, self.iid_field], keep=keep)
 
     def _change_feat_format(self):
-        # Past SequentialDataset, which would copy one padded row a prefix.
+        # Any version: past SequentialDataset, which would copy one padded row a prefix.
         Dataset._change_feat_format(self)
 
     def _download(self):
-        # RecBole waits at a torch.distributed barrier after the download, also where nothing is distributed. And a
+        # Any version: RecBole waits at a torch.distributed barrier after the download, also where nothing is distributed. And a
         # download that stops half-way must not leave a folder that the next run takes for the dataset.
         url, target = self._get_download_url("url"), Path(self.dataset_path)
         with tempfile.TemporaryDirectory() as scratch:
@@ -234,7 +241,7 @@ class CompatCollector(Collector):
     """RecBole's collector, for the metrics that need counts."""
 
     def get_data_struct(self):
-        # RecBole calls .cpu() on counts and Counters too: GiniIndex, ItemCoverage and their like crash.
+        # Any version: RecBole calls .cpu() on counts and Counters too: GiniIndex, ItemCoverage and their like crash.
         struct = self.data_struct
         for key, value in struct._data_dict.items():
             if isinstance(value, torch.Tensor):
@@ -279,7 +286,7 @@ class CompatTrainer(Trainer):
 
 @contextlib.contextmanager
 def _tensorboard_in(folder: Path):
-    """RecBole's trainer opens its writer in ./log_tensorboard, under the name of the log file: one for all our runs."""
+    """Any version: RecBole's trainer opens its writer in ./log_tensorboard, under the name of the log file: one for all our runs."""
     original = recbole_trainer.get_tensorboard
     recbole_trainer.get_tensorboard = lambda logger: TensorBoard(folder)
     try:

@@ -109,7 +109,7 @@ class Measured:
     @classmethod
     def load(cls, path: str | Path) -> Measured:
         try:
-            with np.load(path, allow_pickle=False) as content:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
             return cls(info=json.loads(str(arrays.pop("info"))), **arrays)
         except (ValueError, KeyError, TypeError, EOFError, OSError, BadZipFile, zlib.error) as error:

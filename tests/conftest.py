@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
-import pandas
 import pytest
 import torch
 from hypothesis import settings
@@ -16,13 +16,10 @@ from tests.browser import browser, open_page  # noqa: F401
 from tests.toy import GENRES, SMALL, write_dataset
 from tests.toy_study import finished_study  # noqa: F401
 
+os.environ["RAY_AUTH_MODE"] = "disabled"  # else a local Ray leaves a token in the home, and clusters ask for it from then on
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 torch.set_num_threads(1)  # two threads on a busy machine wait for each other at every small operation
-
-needs_stock_recbole = pytest.mark.skipif(
-    int(pandas.__version__.split(".")[0]) >= 3, reason="RecBole's own dataset does not load on pandas 3"
-)
 
 
 @pytest.fixture

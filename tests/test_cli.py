@@ -1,6 +1,7 @@
 """The command line as users type it."""
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -135,18 +136,12 @@ def test_values_are_read_as_users_mean_them(words, expected):
 
 
 def test_the_wheel_carries_the_properties_and_works_without_the_checkout(tmp_path):
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(tmp_path),
-        str(ROOT),
-    ]
+    source = tmp_path / "source"  # a build leaves files beside the sources
+    for name in ("recbole_leaprec", "properties"):
+        shutil.copytree(ROOT / name, source / name)
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
     subprocess.run(build, check=True, capture_output=True, timeout=300)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         shipped = {name.removeprefix("recbole_leaprec/") for name in wheel.namelist()}

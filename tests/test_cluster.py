@@ -30,17 +30,14 @@ def free_port() -> int:
 class Node:
     """A `ray start` process with what it starts."""
 
-    def __init__(self, folder: Path, *arguments: str):
+    def __init__(self, folder: Path, *arguments: str, home: Path | None = None):
+        """`home` may hold a token, which Ray then asks for."""
         folder.mkdir(parents=True)
         command = [str(RAY), "start", "--block", "--num-cpus=1", "--disable-usage-stats", *arguments]
-        environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+        own = {"RAY_AUTH_MODE": "disabled"} if home is None else {"HOME": str(home)}
         self.log = (folder / "ray.log").open("w")
         self.process = subprocess.Popen(
-            command,
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**environment, "OMP_NUM_THREADS": "1"},
+            command, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True, env={**without_ray(), **own}
         )
 
     def alive(self) -> bool:
@@ -54,12 +51,17 @@ class Node:
         self.log.close()
 
 
+def without_ray() -> dict[str, str]:
+    """The environment without what Ray has put there or would read."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("RAY_")} | {"OMP_NUM_THREADS": "1"}
+
+
 @contextmanager
-def one_node(folder: Path):
+def one_node(folder: Path, home: Path | None = None):
     port = free_port()
     ray_folder = f"/tmp/ray-{port}"  # Ray's socket names must be short
     head = Node(folder / "head", "--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--include-dashboard=false",
-                f"--temp-dir={ray_folder}", f"--ray-client-server-port={free_port()}", "--resources={\"first\": 1}")  # fmt: skip
+                f"--temp-dir={ray_folder}", f"--ray-client-server-port={free_port()}", "--resources={\"first\": 1}", home=home)  # fmt: skip
     try:
         wait_for(lambda: answers(port), "the head node")
         yield f"127.0.0.1:{port}"
@@ -165,7 +167,7 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     made: dict[str, int] = {}
     parts = []
-    with two_nodes(tmp_path / "ray") as (address, second), connected(address, data=True):
+    with two_nodes(tmp_path / "ray") as (address, second), connected(address):
         for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
             parts.append(rows)
             for node, count in rows[engines.NODE].value_counts().items():
@@ -182,6 +184,25 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
 def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
     histories = pd.DataFrame({"user": ["a", "b"], "items": [["i1", "i2"], ["i3"]]})
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
-    with one_node(tmp_path / "ray") as address, connected(address, data=True):
+    with one_node(tmp_path / "ray") as address, connected(address):
         lists = pd.concat(engines.ray_data([histories], arguments, workers=None, scratch=tmp_path))
     pd.testing.assert_frame_equal(lists.drop(columns=engines.NODE), Recommender(**arguments)(histories))
+
+
+def test_a_cluster_that_asks_for_a_token_is_joined_with_it_and_says_so_without(trained, tmp_path):
+    """A local Ray leaves a token in the user's home, and `ray start` asks for it from then on."""
+    home = tmp_path / "home"
+    (home / ".ray").mkdir(parents=True)
+    (home / ".ray" / "auth_token").write_text("b" * 64)
+    command = [sys.executable, "-m", "recbole_leaprec", "recommend", f"--checkpoint={trained}", "--engine=ray"]
+    done = {}
+    with one_node(tmp_path / "ray", home) as address:
+        for name, mode in {"with": {"RAY_AUTH_MODE": "token"}, "without": {}}.items():
+            words = [*command, f"--out={tmp_path / name}.csv", f"--ray_address={address}"]
+            environment = {**without_ray(), "HOME": str(home), **mode}
+            done[name] = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+    assert done["with"].returncode == 0, done["with"].stderr
+    assert len(pd.read_csv(tmp_path / "with.csv")) > 0
+    assert done["without"].returncode == 2
+    assert "if the cluster asks for a token, set RAY_AUTH_MODE=token" in done["without"].stderr
+    assert not (tmp_path / "without.csv").exists()

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import ray.tune
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,7 +150,7 @@ def test_a_trial_reads_validation_alone(tmp_path, monkeypatch, toy):
         return evaluate(self, eval_data, *arguments, **more)
 
     monkeypatch.setattr(LeapRecTrainer, "evaluate", watched)
-    monkeypatch.setattr(trial, "_report", reports.append)
+    monkeypatch.setattr(ray.tune, "report", reports.append)
     config = LeapRecConfig("SASRecCD", "toy", config_dict={
         "category_field": "genre", "data_path": str(toy), "epochs": 3, "topk": [10], "hidden_size": 8, "MAX_ITEM_LIST_LENGTH": 8,
     })  # fmt: skip

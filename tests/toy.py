@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 GENRES = ["Action", "Comedy", "Drama", "Horror"]
 
 
@@ -21,3 +23,11 @@ SMALL = {
     "category_field": "genre", "MAX_ITEM_LIST_LENGTH": 8, "hidden_size": 8, "inner_size": 8, "train_batch_size": 16,
     "epochs": 2, "topk": [5, 10], "show_progress": False,
 }  # fmt: skip
+
+
+stock_recbole = pytest.mark.filterwarnings(
+    "ignore:A value is being set on a copy:pandas.errors.ChainedAssignmentError",
+    "ignore:The given NumPy array is not writable:UserWarning",
+    "ignore:__array_wrap__ must accept context:DeprecationWarning",
+)
+"""For a test that loads data with RecBole's own dataset, which warns on pandas 3."""

@@ -86,7 +86,7 @@ def recommend(
         changes |= {"rerank_lambda": lam, "target_skl": None}
         recommender.config["rerank_lambda"] = lam
     batches = _Counted(of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH))
-    items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4]))
+    items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4].tolist()))
     unknown = (
         f"no item of {histories} is known to the model, whose items are such as {items}; are there spaces between them?"
     )
@@ -97,7 +97,7 @@ def recommend(
 
         # A worker asks Ray for one CPU, so a GPU is not its to take.
         arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": {**changes, "gpu_id": ""}, "k": k}
-        with connected(ray_address, data=True):
+        with connected(ray_address):
             lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
             counts = _write(lists, out, show_progress, unknown)
     without, short = batches.rows - counts["users"], counts.pop("short")

@@ -10,14 +10,13 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from recbole_leaprec.cluster import is_old_ray, ray_node
+from recbole_leaprec.cluster import quiet_data, ray_node
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.run_folder import written_whole
 
@@ -77,30 +76,16 @@ def _run(paths: list[str], arguments: dict[str, Any], workers: int | None) -> It
     if not paths:
         return
     workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(paths))
-    context = ray.data.DataContext.get_current()
-    bars, limits = context.enable_progress_bars, context.execution_options.resource_limits
-    context.enable_progress_bars = False  # there is a bar already
-    if is_old_ray():
-        # It wants a CPU beside the workers', which a cluster that has lost a node may not have; it never uses it here.
-        context.execution_options.resource_limits = replace(limits, cpu=workers + 1)
-    try:
-        yield from _lists_made(paths, arguments, workers)
-    finally:
-        context.enable_progress_bars, context.execution_options.resource_limits = bars, limits
-
-
-def _lists_made(paths: list[str], arguments: dict[str, Any], workers: int) -> Iterator[Any]:
-    import ray.data
-
-    made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(
-        ChunkRecommender,
-        fn_constructor_kwargs={**arguments, "batch": BATCH},
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
-        batch_size=1,
-        batch_format="pandas",
-        num_cpus=1,
-    )
-    yield from made.iter_batches(batch_size=1, batch_format="pandas")
+    with quiet_data():
+        made = ray.data.from_pandas([pd.DataFrame({"path": [path]}) for path in paths]).map_batches(
+            ChunkRecommender,
+            fn_constructor_kwargs={**arguments, "batch": BATCH},
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
+            batch_size=1,
+            batch_format="pandas",
+            num_cpus=1,
+        )
+        yield from made.iter_batches(batch_size=1, batch_format="pandas")
 
 
 def _lists_of(path: str) -> Path:

@@ -1,9 +1,5 @@
 """Hyperparameter search with Ray Tune, on validation."""
 
-from recbole_leaprec.cluster import import_ray
-
-import_ray()
-
-from recbole_leaprec.tune.search import tune  # noqa: E402
+from recbole_leaprec.tune.search import tune
 
 __all__ = ["tune"]

@@ -21,7 +21,6 @@ from recbole_leaprec.run_folder import run_log, write_json, write_yaml, written_
 from recbole_leaprec.suggest import unknown_name
 from recbole_leaprec.tune.objective import OUT_OF_BOUND, parse_objective
 from recbole_leaprec.tune.plot import parallel_coordinates
-from recbole_leaprec.tune.progress import LiveTable
 from recbole_leaprec.tune.space import Distribution, check_keys, read_space
 from recbole_leaprec.tune.trial import run_trial, standing
 
@@ -185,7 +184,9 @@ def _run(settings: dict[str, Any], folder: Path, show_progress: bool) -> bool:
 
     Resuming is a new experiment of Ray for what is left, told of what has been tried; trials that were cut off come first.
     """
-    from ray.tune import TuneConfig, Tuner, with_resources
+    from ray.tune import RunConfig, TuneConfig, Tuner, with_resources
+
+    from recbole_leaprec.tune.progress import LiveTable
 
     done, cut_off = [], []
     for record in read_trials(folder):
@@ -207,7 +208,7 @@ def _run(settings: dict[str, Any], folder: Path, show_progress: bool) -> bool:
             search_alg=_searcher(settings, done, cut_off),
             scheduler=_scheduler(settings),
         ),
-        run_config=_run_config(
+        run_config=RunConfig(
             name=f"{NAME}-{time.strftime('%Y%m%d-%H%M%S')}", storage_path=str(folder), verbose=0, callbacks=[table]
         ),
     )
@@ -220,14 +221,6 @@ def read_trials(folder: Path) -> list[dict[str, Any]]:
     """What the trials wrote of themselves, oldest first."""
     paths = sorted(folder.glob("trials/*/trial.json"))
     return sorted((json.loads(path.read_text(encoding="utf-8")) for path in paths), key=lambda record: record["started"])
-
-
-def _run_config(**arguments: Any):
-    try:
-        from ray.tune import RunConfig
-    except ImportError:  # ray 2.6
-        from ray.air import RunConfig
-    return RunConfig(**arguments)
 
 
 def _searcher(settings: dict[str, Any], done: list[dict[str, Any]], cut_off: list[dict[str, Any]]):

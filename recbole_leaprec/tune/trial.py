@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,7 @@ def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
     """
     from ray import tune
 
-    trial_id = tune.get_trial_id() if hasattr(tune, "get_trial_id") else tune.get_context().get_trial_id()
+    trial_id = tune.get_context().get_trial_id()
     folder = Path(settings["folder"]) / "trials" / trial_id
     drawn = {f"config/{key}": value for key, value in sample.items()}
     record = {"trial": trial_id, "status": "running", "epochs": 0, **drawn, "started": time.time(), "node": ray_node()}
@@ -48,6 +47,7 @@ def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
 
 def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save: Callable[..., None]) -> None:
     import torch
+    from ray import tune
 
     from recbole_leaprec.config import LeapRecConfig
     from recbole_leaprec.quick_start import train_only
@@ -64,7 +64,7 @@ def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save:
             valid = {f"valid/{name}": float(value) for name, value in trainer.best_valid_result.items()}
             figures.update(score=score, best_epoch=epoch + 1, **({} if lam is None else {"lambda": lam}), **valid)
         save(epochs=epoch + 1, **figures)
-        _report({"score": figures["score"], "epoch": epoch + 1})
+        tune.report({"score": figures["score"], "epoch": epoch + 1})
 
     train_only(config, report)
 
@@ -77,14 +77,3 @@ def _sweep(objective: Objective, trainer, valid_data, config) -> list[Point]:
     rerankings = [Reranking.from_config(config, lam) for lam in objective.lambdas]
     results = trainer.evaluate_rerankings(valid_data, rerankings)
     return [Point(lam, result["metrics"]) for lam, result in zip(objective.lambdas, results, strict=True)]
-
-
-def _report(figures: dict[str, Any]) -> None:
-    from ray import tune
-
-    if "metrics" in inspect.signature(tune.report).parameters:
-        tune.report(figures)
-    else:  # ray 2.6
-        from ray.air import session
-
-        session.report(figures)

@@ -1,0 +1,42 @@
+"""Ctrl-C that cannot get lost."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SECONDS = 0.05
+"""From an interrupt that got lost until it is sent again: the callback that it fell into is over by then."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Send Ctrl-C again where Python throws it away.
+
+    Python raises KeyboardInterrupt wherever the program happens to be. In a destructor or the callback of a weak reference,
+    which torch and logging have many of, it is reported as "Exception ignored", and the program goes on.
+    """
+    before = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            threading.Timer(SECONDS, _interrupt_main).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _interrupt_main() -> None:
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # ends a wait, too
+    else:  # Windows
+        _thread.interrupt_main()
