@@ -1,11 +1,13 @@
-"""Reranking on the paper's four catalogues: this engine, top-K alone, setwise, the greedy that tries every item, the solvers.
+"""Reranking on five catalogues: this engine, top-K alone, setwise, the greedy that tries every item, the solvers.
 
-    python benchmarks/rerank.py [--users=1024] [--threads=1] [--repeats=7] [--out=benchmarks/rerank.md]
+    python benchmarks/rerank.py [--users=1024] [--threads=1,2] [--repeats=7] [--catalogues=../shared/data/catalogues] [--out=benchmarks/rerank.md]
 
-Catalogues have the paper's numbers of items, categories, profiles and, about, of categories an item; which item has which
-profile is drawn at random, few profiles having most items. Scores are products of random vectors of 50 dimensions. All that is
-in a row of the table runs on the same scores, in turn, and the best of several counts. The dense greedy runs on
-as many users as have room in memory and is scaled up to all; so are mip and mcf, which take long, from eight users.
+Catalogues are those of the paper's datasets, and one like Yelp, where profiles hardly repeat. They have the right numbers of items,
+categories, profiles and, about, of categories per item; which item has which profile is drawn at random, few profiles having
+most items. Where `--catalogues` has a real one, it is taken. Scores are products of random vectors of 50 dimensions;
+preferences are drawn, too, for Yelp by way of random histories. All that is in a row of the table runs on the same scores, in turn, and the best
+of several counts. The dense greedy runs on as many users as have room in memory and is scaled up to all; so are mip and
+mcf, which take long, from eight users. The tensor engine, which is for GPUs, is not timed here: its operations are counted.
 """
 
 from __future__ import annotations
@@ -14,26 +16,34 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from peak import peak_of
 from torch import Tensor
 
-from recbole_leaprec import ItemCategories, rerank
+from recbole_leaprec import ItemCategories, rerank, sequential_preference
 from recbole_leaprec.reranking import rerank_sweep
+from recbole_leaprec.reranking.greedy import greedy_on_device
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+from tests.pretend import DEVICE, PretendDevice, put  # noqa: E402
 
 SHAPES = {  # items, categories, profiles, categories an item
     "ML-1M": (3_883, 18, 301, 1.65),
     "Goodreads": (25_474, 10, 305, 3.63),
     "Grocery": (39_853, 26, 25, 1.0),
     "Steam": (14_419, 22, 765, 2.62),
+    "Yelp": (20_033, 1_001, 9_993, 4.0),
 }
 LAMBDAS = [step / 10 for step in range(11)]
 K = 10
 DENSE_ELEMENTS = 2**26  # of one tensor [B, I, C]: 256 MB, and the dense greedy holds several
 SOLVER_USERS = 8
+HISTORY = 30
 
 
 def catalogue(
@@ -71,39 +81,73 @@ def dense_greedy(scores: Tensor, p: Tensor, distribution: Tensor, k: int, lam: f
     return torch.stack(lists, 1)
 
 
-def task(name: str, users: int):
+def real_catalogue(path: Path) -> ItemCategories:
+    """A table of `item_id,genre_id`, genres with | between them."""
+    rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    members = [sorted(map(int, genres.split("|"))) if genres else [] for _, genres in rows]
+    names = [f"c{c}" for c in range(1 + max(c for own in members for c in own))]
+    return ItemCategories(names, [(), *members])
+
+
+def task(name: str, users: int, catalogues: Path | None = None):
     """`(user vectors, item vectors, scores, p, categories)` of a catalogue."""
     generator = torch.Generator().manual_seed(0)
-    categories = catalogue(*SHAPES[name], generator)
-    assert (categories.n_items - 1, categories.n_categories, categories.n_profiles) == SHAPES[name][:3]
+    path = catalogues and catalogues / f"{name.lower()}.item_genres.txt"
+    categories = real_catalogue(path) if path and path.exists() else catalogue(*SHAPES[name], generator)
     user_vectors = torch.randn(users, 50, generator=generator)
     item_vectors = torch.randn(categories.n_items, 50, generator=generator) / 5
-    p = torch._sample_dirichlet(torch.full((users, categories.n_categories), 0.3), generator)
+    if categories.n_categories > HISTORY:  # nobody has a little of a thousand categories
+        items = torch.randint(1, categories.n_items, (users, HISTORY), generator=generator)
+        p = sequential_preference(items.tolist(), categories)
+    else:
+        p = torch._sample_dirichlet(torch.full((users, categories.n_categories), 0.3), generator)
     return user_vectors, item_vectors, user_vectors @ item_vectors.T, p, categories
 
 
-def measure(name: str, users: int, repeats: int) -> dict[str, float]:
-    user_vectors, item_vectors, scores, p, categories = task(name, users)
-    few = slice(0, min(users, DENSE_ELEMENTS // (categories.n_items * categories.n_categories)))
-    distribution = categories.distribution.float()
+def measure(name: str, users: int, repeats: int, threads: Sequence[int], catalogues: Path) -> dict[str, Any]:
+    user_vectors, item_vectors, scores, p, categories = task(name, users, catalogues)
+    few = slice(0, max(1, min(users, DENSE_ELEMENTS // (categories.n_items * categories.n_categories))))
+    rows = reference_rows(categories)
     started = time.perf_counter()
-    dense = dense_greedy(scores[few], p[few], distribution, K, 0.3)
-    row = {"dense": (time.perf_counter() - started) * users / few.stop}
+    dense = dense_greedy(scores[few], p[few], rows, K, 0.3)
+    row: dict[str, Any] = {"dense": (time.perf_counter() - started) * users / few.stop}
     row["same"] = float((rerank(scores[few], p[few], categories, K) == dense).all(1).float().mean())
-    seconds = {"top-K": [], "leaprec": [], "setwise": [], "eleven": []}
-    for _ in range(repeats):  # in turn, so that a busy moment does not hit one of them alone
-        seconds["top-K"].append(timed(lambda: (user_vectors @ item_vectors.T).topk(K, dim=1)))
-        seconds["leaprec"].append(timed(lambda: rerank(scores, p, categories, K)))
-        seconds["setwise"].append(timed(lambda: rerank(scores, p, categories, K, "setwise")))
-        seconds["eleven"].append(timed(lambda: rerank_sweep(scores, p, categories, K, lambdas=LAMBDAS)))
-    row |= {what: min(values) for what, values in seconds.items()}
+    row["items"], row["profiles"] = categories.n_items - 1, categories.n_profiles
+    work = {
+        "top-K": lambda: (user_vectors @ item_vectors.T).topk(K, dim=1),
+        "leaprec": lambda: rerank(scores, p, categories, K),
+        "setwise": lambda: rerank(scores, p, categories, K, "setwise"),
+        "eleven": lambda: rerank_sweep(scores, p, categories, K, lambdas=LAMBDAS),
+    }
+    row["by threads"] = {}
+    for count in threads:
+        torch.set_num_threads(count)
+        seconds = {what: [] for what in work}
+        for _ in range(repeats):  # in turn, so that a busy moment does not hit one of them alone
+            for what, do in work.items():
+                seconds[what].append(timed(do))
+        row["by threads"][count] = {what: min(values) for what, values in seconds.items()}
+    torch.set_num_threads(1)
+    for method in ("leaprec", "setwise"):
+        one = [
+            timed(lambda n=n, method=method: rerank(scores[n : n + 1], p[n : n + 1], categories, K, method))
+            for n in range(users)
+        ]
+        row[f"one {method}"] = [sorted(one)[int(share * (users - 1))] for share in (0.5, 0.99)]
     some = slice(0, SOLVER_USERS)
     for method in ("mip", "mcf"):
-        row[method] = (
-            timed(lambda method=method: rerank(scores[some], p[some], categories, K, method)) * users / SOLVER_USERS
-        )
-    row["memory"] = float(subprocess.check_output([sys.executable, __file__, f"--memory={name}", f"--users={users}"]))
+        if name != "Yelp":  # whose programs have a thousand categories each
+            row[method] = (
+                timed(lambda method=method: rerank(scores[some], p[some], categories, K, method)) * users / SOLVER_USERS
+            )
+    command = [sys.executable, __file__, f"--memory={name}", f"--users={users}", f"--catalogues={catalogues}"]
+    row["memory"] = float(subprocess.check_output(command))
+    row["device"] = on_device(scores, p, categories)
     return row
+
+
+def reference_rows(categories: ItemCategories) -> Tensor:
+    return categories.shares(torch.arange(categories.n_items)).float()
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -112,48 +156,78 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def memory(name: str, users: int) -> float:
+def memory(name: str, users: int, catalogues: Path) -> float:
     """How far reranking raises the resident memory of this process at its peak, in multiples of the scores' size (Linux)."""
-    _, _, scores, p, categories = task(name, users)
+    _, _, scores, p, categories = task(name, users, catalogues)
     rerank(scores[:2], p[:2], categories, K)  # what is loaded once
     _, peak = peak_of(lambda: rerank(scores, p, categories, K))
     return peak / (scores.numel() * scores.element_size())
 
 
+def on_device(scores: Tensor, p: Tensor, categories: ItemCategories) -> tuple[int, int, float]:
+    """Launches, waits, and memory in multiples of the scores' size, of the tensor engine for all users."""
+    weights = torch.tensor([[0.3 ** (1 / position) for position in range(1, K + 1)]], dtype=torch.float64)
+    with PretendDevice() as device:
+        given = put(scores), put(p), categories.to(DEVICE)
+        device.start()
+        greedy_on_device(*given, K, weights, 0.01)
+    return device.launches, device.waits, device.peak / (scores.numel() * scores.element_size())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=1024)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", default="1,2")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--catalogues", type=Path, default=ROOT.parent / "shared" / "data" / "catalogues")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
     parser.add_argument("--memory", choices=SHAPES, help="print the memory that one catalogue takes, and no more")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    threads = [int(count) for count in arguments.threads.split(",")]
     if arguments.memory:
-        print(memory(arguments.memory, arguments.users))
+        torch.set_num_threads(1)
+        print(memory(arguments.memory, arguments.users, arguments.catalogues))
         return
+    rows = {}
+    for name in SHAPES:
+        print(name, flush=True, file=sys.stderr)
+        row = rows[name] = measure(name, arguments.users, arguments.repeats, threads, arguments.catalogues)
+        if row["same"] < 1:
+            print(f"{row['same']:.1%} of the lists are those of the dense greedy, which rounds in float32", file=sys.stderr)
     lines = [
         f"`python benchmarks/rerank.py --users={arguments.users} --threads={arguments.threads} --repeats={arguments.repeats}`, "
         f"K = {K}, lambda 0.3, torch {torch.__version__}; milliseconds for all users",
         "",
-        "| catalogue | items / profiles | scoring + top-K | leaprec | of that | eleven lambdas | of one | setwise | of leaprec | "
-        "dense greedy | of leaprec | mip | mcf | memory, of the scores' |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| catalogue | items / profiles | threads | scoring + top-K | leaprec | of that | eleven lambdas | of one | setwise | of scoring + top-K |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, (items, _, profiles, _) in SHAPES.items():
-        row = measure(name, arguments.users, arguments.repeats)
-        if row["same"] < 1:
-            print(
-                f"{name}: {row['same']:.1%} of the lists are those of the dense greedy, which rounds in float32",
-                file=sys.stderr,
+    for name, row in rows.items():
+        for count, seconds in row["by threads"].items():
+            ms = {what: f"{1000 * value:,.0f}" for what, value in seconds.items()}
+            lines.append(
+                f"| {name} | {row['items']:,} / {row['profiles']:,} | {count} | {ms['top-K']} | {ms['leaprec']} | "
+                f"{seconds['leaprec'] / seconds['top-K']:.2f}x | {ms['eleven']} | {seconds['eleven'] / seconds['leaprec']:.1f}x | "
+                f"{ms['setwise']} | {seconds['setwise'] / seconds['top-K']:.1f}x |"
             )
-        ms = {what: f"{1000 * value:,.0f}" for what, value in row.items()}
+    lines += [
+        "",
+        "One user at a time, one thread, milliseconds, the median and the 99th percentile; the greedy that tries every item, and the "
+        "solvers, for all users; memory of `leaprec` beside the scores, of their size; and the tensor engine, which is for GPUs, for all "
+        "users: operations that it starts, times that it waits for one, and its memory beside the scores.",
+        "",
+        "| catalogue | one user, leaprec | one user, setwise | dense greedy | of leaprec | mip | mcf | memory | launches | waits | memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        leaprec, set_wise = ([f"{1000 * value:.2f}" for value in row[f"one {method}"]] for method in ("leaprec", "setwise"))
+        solvers = [f"{1000 * row[method]:,.0f}" if method in row else "-" for method in ("mip", "mcf")]
+        launches, waits, taken = row["device"]
         lines.append(
-            f"| {name} | {items:,} / {profiles} | {ms['top-K']} | {ms['leaprec']} | {row['leaprec'] / row['top-K']:.1f}x | {ms['eleven']} | "
-            f"{row['eleven'] / row['leaprec']:.1f}x | {ms['setwise']} | {row['setwise'] / row['leaprec']:.1f}x | {ms['dense']} | {row['dense'] / row['leaprec']:,.0f}x | {ms['mip']} | {ms['mcf']} | "
-            f"{row['memory']:.1f}x |"
+            f"| {name} | {leaprec[0]}, {leaprec[1]} | {set_wise[0]}, {set_wise[1]} | {1000 * row['dense']:,.0f} | "
+            f"{row['dense'] / row['by threads'][threads[0]]['leaprec']:,.0f}x | {solvers[0]} | {solvers[1]} | {row['memory']:.2f}x | "
+            f"{launches} | {waits} | {taken:.1f}x |"
         )
-        print(lines[-1], flush=True)
+    print("\n".join(lines))
     arguments.out.write_text("\n".join(lines) + "\n")
 
 

@@ -13,7 +13,6 @@ def kl_divergence(p: Tensor, q: Tensor, beta: float = 0.01) -> Tensor:
     """KL(p || q~) over the last dimension, with `q~ = (1-beta) q + beta p` (Eq. 3 and 4); q may carry a gradient.
 
     Example:
-        >>> import torch
         >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
         tensor(1.9585)
     """
@@ -36,7 +35,6 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
         `[B]` float64.
 
     Example:
-        >>> import torch
         >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
         >>> lists = torch.tensor([[1, 2], [1, 1]])
         >>> miscalibration(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), lists, categories).round(decimals=4)
@@ -44,5 +42,5 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
     """
     p, lists = p.double(), lists.to(p.device)
     listed = (lists != 0).sum(1, keepdim=True).clamp_min(1)
-    q = categories.distribution.to(p.device)[lists].sum(1) / listed
+    q = categories.to(p.device).add_shares(p.new_zeros(p.shape), lists) / listed
     return kl_divergence(p, q, beta).clamp_min(0)  # rounding can leave -1e-16

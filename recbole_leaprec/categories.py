@@ -33,30 +33,36 @@ def divergence_saved(
     return torch.div(added, smoothed, out=out).add_(1).log_().mul_(p)
 
 
+def _begin(count: Tensor) -> Tensor:
+    """Where each of some runs of these lengths begins, one after the other, and at the end where the last one ends."""
+    return torch.cat([count.new_zeros(1), count.cumsum(0)])
+
+
 class ItemCategories:
     """p(c|i) of every item, and the few distinct category *profiles* that the items fall into.
 
     Item 0 is padding and has no category. An item without categories spreads over all of them. Items with the same
-    set of categories share a profile; profile 0 is the padding's alone.
+    set of categories share a profile; profile 0 is the padding's alone. What is kept grows with the categories that the
+    profiles have, and not with items times categories.
 
     Attributes:
         names: the C category names.
-        distribution: `[I, C]` float64, p(c|i) = 1/n_i for each of the n_i categories of item i.
         profile_of_item: `[I]`, the profile of each item.
-        profiles: `[P+1, C]` float64, p(c|profile).
-        profile_categories, profile_shares: `[P+1, n]` the categories of each profile and p(c|profile) of each, the
-            smaller profiles filled up with share 0.
-        items_by_profile: `[I]` item ids, those of a profile side by side, by rising id; profile j has `profile_size[j]` of
-            them from `profile_begin[j]` on.
-        pair_category, pair_share: `[M]` the (category, share) pairs that occur.
+        members: `[M]`, the categories of profile 0, then those of profile 1, and so on, rising within a profile.
+        member_begin: `[P+2]`, profile j's are `members[member_begin[j]:member_begin[j+1]]`.
+        profile_begin, items_by_profile: `[P+2]`, `[I]` in the same way the items of each profile, by rising id.
+        pair_category, pair_share: the (category, p(c|i)) pairs that occur, by category and rising number of categories;
+            `pair_of_member [M]` is which of them a member is, and category c's are those from `category_begin[c]` to
+            `category_begin[c+1]`.
+        pair_begin, profile_by_pair: `[pairs+1]`, `[M]` the profiles that have each pair.
         uncategorised: how many items had no category.
 
     Example:
         >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama", "Action"]])
         >>> categories.names
         ['Action', 'Comedy', 'Drama']
-        >>> categories.distribution[1].tolist()
-        [0.5, 0.0, 0.5]
+        >>> categories.shares(torch.tensor([1, 2])).tolist()
+        [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]]
         >>> categories.profile_of_item.tolist()
         [0, 1, 2, 1]
     """
@@ -69,32 +75,30 @@ class ItemCategories:
         sets = [tuple(sorted(set(categories))) for categories in members]
         if not sets or sets[0]:
             raise ValueError("item 0 is padding and must have no categories")
-        everything = tuple(range(len(self.names)))
         self.uncategorised = sum(not categories for categories in sets[1:])
-        sets[1:] = [categories or everything for categories in sets[1:]]
-
-        profiles = [(), *sorted(set(sets[1:]))]
-        if any(profile[-1] >= len(self.names) for profile in profiles[1:]):
-            raise ValueError(f"a category index is not below the number of categories ({len(self.names)})")
+        everything = tuple(range(len(self.names)))
+        known = {*sets[1:]} - {()} | ({everything} if self.uncategorised else set())
+        profiles = [(), *sorted(known)]
+        if any(profile[0] < 0 or profile[-1] >= len(self.names) for profile in profiles[1:]):
+            raise ValueError(f"a category index is not from 0 to {len(self.names) - 1}, the last of the categories")
         index = {profile: number for number, profile in enumerate(profiles)}
-        self.profile_of_item = torch.tensor([index[categories] for categories in sets])
+        index[()] = index.get(everything, 0)
+        self.profile_of_item = torch.tensor([0, *(index[categories] for categories in sets[1:])])
 
-        # The categories of each profile, filled up with category 0 at share 0.
-        size = torch.tensor([[len(profile)] for profile in profiles])
-        width = int(size.max())
-        self.profile_categories = torch.tensor([[*profile, *[0] * (width - len(profile))] for profile in profiles])
-        self.profile_shares = (torch.arange(width) < size).double() / size.clamp_min(1)
-        self.profiles = torch.zeros(len(profiles), len(self.names), dtype=torch.float64)
-        self.profiles.scatter_add_(1, self.profile_categories, self.profile_shares)
-        self.distribution = self.profiles[self.profile_of_item]
-
+        size = torch.tensor([len(profile) for profile in profiles])
+        self.members = torch.tensor([c for profile in profiles for c in profile], dtype=torch.long)
+        self.member_begin = _begin(size)
         self.items_by_profile = self.profile_of_item.argsort(stable=True)
-        self.profile_size = torch.bincount(self.profile_of_item)
-        self.profile_begin = self.profile_size.cumsum(0) - self.profile_size
-        self.pair_category, self.pair_share, pair_of = self._pairs()
-        # The pairs of profile 0, then those of profile 1, and so on.
-        self._pairs_by_profile = pair_of[torch.arange(width) < size]
-        self._pairs_begin = size[:, 0].cumsum(0) - size[:, 0]
+        self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(profiles)))
+        # A pair as one number: logs are taken for those that occur alone.
+        base = len(self.names) + 1
+        pairs, self.pair_of_member = torch.unique(
+            self.members * base + torch.repeat_interleave(size, size), return_inverse=True
+        )
+        self.pair_category, self.pair_share = pairs // base, 1 / (pairs % base).double()
+        self.category_begin = _begin(torch.bincount(self.pair_category, minlength=len(self.names)))
+        self.pair_begin = _begin(torch.bincount(self.pair_of_member, minlength=len(pairs)))
+        self.profile_by_pair = torch.repeat_interleave(size)[self.pair_of_member.argsort(stable=True)]
 
     @classmethod
     def from_lists(cls, lists: Sequence[Iterable[str]]) -> ItemCategories:
@@ -102,12 +106,6 @@ class ItemCategories:
         names = sorted({name for categories in lists for name in categories})
         index = {name: c for c, name in enumerate(names)}
         return cls(names, [[index[name] for name in categories] for categories in lists])
-
-    def _pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The (category, share) pairs that occur, and which of them each profile has: logs are taken for these alone."""
-        keys = torch.stack([self.profile_categories.double(), self.profile_shares], dim=-1)
-        pairs, inverse = torch.unique(keys.flatten(0, 1), dim=0, return_inverse=True)
-        return pairs[:, 0].long(), pairs[:, 1], inverse.view_as(self.profile_categories)
 
     @property
     def n_items(self) -> int:
@@ -121,17 +119,46 @@ class ItemCategories:
     @property
     def n_profiles(self) -> int:
         """Number of profiles, the padding's not included."""
-        return len(self.profiles) - 1
+        return len(self.profile_begin) - 2
+
+    @property
+    def device(self) -> torch.device:
+        return self.members.device
 
     def to(self, device: torch.device | str) -> ItemCategories:
         """The same categories with every tensor on `device`."""
-        if self.distribution.device == torch.device(device):
+        if self.device == torch.device(device):
             return self
 
         moved = object.__new__(ItemCategories)
         for name, value in self.__dict__.items():
             setattr(moved, name, value.to(device) if isinstance(value, Tensor) else value)
         return moved
+
+    def _members_of(self, profile: Tensor) -> tuple[Tensor, Tensor]:
+        """For profiles `[N]`: which of the N, and which of `members`, for each category that one of them has."""
+        size = self.member_begin[profile + 1] - self.member_begin[profile]
+        of = torch.repeat_interleave(size)
+        return of, torch.arange(len(of), device=of.device) - (size.cumsum(0) - size - self.member_begin[profile])[of]
+
+    def add_shares(self, sums: Tensor, items: Tensor) -> Tensor:
+        """Add p(.|i) of items `[N, ...]` to the rows `[N, C]` of `sums`, in place.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
+            >>> categories.add_shares(torch.zeros(1, 2), torch.tensor([[1, 2, 2]]))
+            tensor([[0.5000, 2.5000]])
+        """
+        of, member = self._members_of(self.profile_of_item[items].flatten())
+        row = of // (items[0].numel() if len(items) else 1)
+        share = self.pair_share.to(sums.dtype)[self.pair_of_member[member]]
+        sums.view(-1).index_add_(0, row * self.n_categories + self.members[member], share)
+        return sums
+
+    def shares(self, items: Tensor) -> Tensor:
+        """`[..., C]` float64: p(c|i) = 1/n_i for each of the n_i categories of items `[...]`, 0 for the rest."""
+        rows = torch.zeros(items.numel(), self.n_categories, dtype=torch.float64, device=self.device)
+        return self.add_shares(rows, items.flatten()).view(*items.shape, self.n_categories)
 
     def kl(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
         """KL(p || p~_i) for one item a preference, the miscalibration in Eq. 10.
@@ -147,11 +174,13 @@ class ItemCategories:
             >>> categories.kl(torch.tensor([[0.7, 0.3]]), torch.tensor([[1, 2]])).round(decimals=4)
             tensor([[1.1340, 2.8645]])
         """
-        profile = self.profile_of_item[items]
-        index, share = self.profile_categories[profile], self.profile_shares[profile].to(p.dtype)
-        several = items.dim() == p.dim()
-        of_item = p.gather(-1, index.flatten(-2) if several else index).view(index.shape)
-        return math.log(1 / beta) - divergence_saved(of_item, None, share, beta).sum(-1)
+        of, member = self._members_of(self.profile_of_item[items].flatten())
+        row = of // items.shape[-1] if items.dim() == p.dim() else of
+        p_of_member = p.reshape(-1)[row * self.n_categories + self.members[member]]
+        share = self.pair_share.to(p.dtype)[self.pair_of_member[member]]
+        saved = torch.zeros(items.numel(), dtype=p.dtype, device=p.device)
+        saved.index_add_(0, of, divergence_saved(p_of_member, None, share, beta))
+        return math.log(1 / beta) - saved.view(items.shape)
 
     def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
         """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; logs are taken once a (category, share) pair.
@@ -164,22 +193,26 @@ class ItemCategories:
         """
         share = self.pair_share.to(p.dtype)
         saved = divergence_saved(p[:, self.pair_category], None, share, beta)
-        pairs_of = self.sum_by_profile(torch.eye(len(share), dtype=p.dtype, device=p.device))[self.profile_of_item[items]]
-        return math.log(1 / beta) - saved @ pairs_of.T
+        of, member = self._members_of(self.profile_of_item[items])
+        has = torch.zeros(len(items), len(share), dtype=p.dtype, device=p.device)
+        has[of, self.pair_of_member[member]] = 1
+        return math.log(1 / beta) - saved @ has.T
 
-    def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float, out: Tensor | None = None) -> Tensor:
+    def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`.
 
         Args:
             p_of_pair: `[M, N]`, p of each pair's category.
             picked: `[C, N]`.
         """
-        before = torch.index_select(picked, 0, self.pair_category, out=out)
+        before = picked[self.pair_category]
         return divergence_saved(p_of_pair, before, self.pair_share.to(before.dtype)[:, None], beta, k, out=before)
 
     def sum_by_profile(self, of_pair: Tensor) -> Tensor:
         """`[P+1, N]`: for each profile, the sum of the terms `[M, N]` of the pairs that it has."""
-        return embedding_bag(self._pairs_by_profile, of_pair, self._pairs_begin, mode="sum")
+        if not of_pair.shape[1]:  # of which embedding_bag makes an error with two threads, in float32
+            return of_pair.new_zeros(self.n_profiles + 1, 0)
+        return embedding_bag(self.pair_of_member, of_pair, self.member_begin[:-1], mode="sum")
 
     def saved_by_profile(self, p: Tensor, picked: Tensor, k: int, beta: float = 0.01) -> Tensor:
         """`[P+1, N]`: how much of S_KL an item of each profile saves as the k-th of a list; what a greedy step ranks by.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.data import SequenceDataset
 from recbole_leaprec.run_folder import written_whole
 
@@ -25,13 +27,22 @@ def fingerprint(dataset: SequenceDataset) -> dict[str, Any]:
         "categories": dataset.categories.n_categories,
         "interactions": len(dataset.sequences.items),
         "item ids": _digest(tokens),
-        "sequences": _digest(sequences.items.numpy().tobytes(), sequences.offsets.numpy().tobytes()),
-        "items' categories": _digest("\n".join(categories.names).encode(), categories.distribution.numpy().tobytes()),
+        "sequences": _digest(sequences.items.numpy().tobytes(), [sequences.offsets.numpy().tobytes()]),
+        "items' categories": _digest("\n".join(categories.names).encode(), _shares(categories)),
     }
 
 
-def _digest(*parts: bytes) -> str:
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+def _shares(categories: ItemCategories) -> Iterator[bytes]:
+    """p(c|i) of all items, some rows at a time."""
+    for items in torch.arange(categories.n_items).split(2**12):
+        yield categories.shares(items).numpy().tobytes()
+
+
+def _digest(first: bytes, rest: Iterable[bytes] = ()) -> str:
+    digest = hashlib.sha256(first)
+    for part in rest:
+        digest.update(part)
+    return digest.hexdigest()[:16]
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:

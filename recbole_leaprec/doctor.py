@@ -21,6 +21,7 @@ PACKAGES = {
     "pyyaml": ("yaml", "every command"),
     "tqdm": ("tqdm", "every command"),
     "tensorboard": ("tensorboard", "every command that trains"),
+    "numba": ("numba", "every command that makes lists"),
     "scipy": ("scipy", "tradeoff, users, study, report, and the rerankers mip and mcf"),
     "joblib": ("joblib", "the rerankers mip and mcf"),
     "matplotlib": ("matplotlib", "tradeoff, shift, users, study and report"),
@@ -58,7 +59,7 @@ def doctor() -> list[Finding]:
         *_machine(torch_works=not next(package.problem for package in packages if package.name == "torch")),
         _folder("this folder", Path.cwd(), "every command that writes output/: go to another folder, or use --output_dir"),
         _folder("temporary files", Path(tempfile.gettempdir()), "tune, and recommend --engine=ray: set TMPDIR"),
-        _folder("cache", _cache(), "nothing, but pictures take longer: set XDG_CACHE_HOME"),
+        _folder("cache", _cache(), "nothing for good, but the rerankers are compiled anew at each start: set NUMBA_CACHE_DIR"),
         _browser(),
     ]
 
@@ -135,7 +136,11 @@ def _folder(name: str, path: Path, problem: str) -> Finding:
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    """Where compiled rerankers are kept: beside the package if that can be written to, as numba does it."""
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(given)
+    beside = Path(recbole_leaprec.__file__).parent / "reranking"
+    return beside if os.access(beside, os.W_OK) else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def _browser() -> Finding:

@@ -33,7 +33,7 @@ def preference_table(items: Tensor, offsets: Tensor, categories: ItemCategories,
     weight = 0.0
     for step, count in enumerate(alive.tolist()):
         rows = starts[:count] + step
-        decayed = decayed[:count].mul_(alpha).add_(categories.distribution[items[rows]])
+        decayed = categories.add_shares(decayed[:count].mul_(alpha), items[rows])
         weight = alpha * weight + 1
         table[rows] = (decayed / weight).float()
     return table
@@ -63,7 +63,7 @@ def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCa
             f"{int(bad.sum())} items of the histories are not item ids (1 to {categories.n_items - 1}), "
             f"the first is {int(items[bad][0])}"
         )
-    device = categories.distribution.device
+    device = categories.device
     ends = lengths.cumsum(0)
     offsets = torch.cat([ends.new_zeros(1), ends]).to(device)
     table = preference_table(items.to(device), offsets, categories, alpha)

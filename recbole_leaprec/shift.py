@@ -67,7 +67,7 @@ def category_shift(
         Columns `interval`, `kl`, `users`; kl is nan where nobody has a history that long.
     """
     sums = torch.zeros(len(items) + 1, categories.n_categories, dtype=torch.float64)
-    sums[1:] = categories.distribution[items].cumsum(0)
+    sums[1:] = categories.shares(items).cumsum(0)
     user = torch.searchsorted(offsets, torch.arange(len(items)), right=True) - 1
     rows = []
     for interval in intervals:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import settings
 
 from recbole_leaprec.config import LeapRecConfig
@@ -16,10 +16,10 @@ from tests.browser import browser, open_page  # noqa: F401
 from tests.toy import GENRES, SMALL, write_dataset
 from tests.toy_study import finished_study  # noqa: F401
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell takes away from what runs in its background
 os.environ["RAY_AUTH_MODE"] = "disabled"  # else a local Ray leaves a token in the home, and clusters ask for it from then on
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
-torch.set_num_threads(1)  # two threads on a busy machine wait for each other at every small operation
 
 
 @pytest.fixture

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import math
 
+import torch
+
 
 def distribution(categories: list[str], names: list[str]) -> list[float]:
     """p(c|i); an item without categories spreads over all."""
     categories = sorted(set(categories)) or names
     return [1 / len(categories) if name in categories else 0.0 for name in names]
+
+
+def rows(categories) -> torch.Tensor:
+    """`[I, C]` p(c|i) of all items of an `ItemCategories`, from its flat lists of members."""
+    table = torch.zeros(categories.n_items, categories.n_categories, dtype=torch.float64)
+    begin, members = categories.member_begin.tolist(), categories.members.tolist()
+    for item, profile in enumerate(categories.profile_of_item.tolist()):
+        own = members[begin[profile] : begin[profile + 1]]
+        table[item, own] = 1 / max(len(own), 1)
+    return table
 
 
 def preference(history: list[list[float]], alpha: float) -> list[float]:

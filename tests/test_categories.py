@@ -19,9 +19,9 @@ def test_distribution_is_uniform_over_an_items_categories(catalogue):
     names, lists = catalogue
     categories = ItemCategories.from_lists(lists)
     assert categories.names == names
-    assert categories.distribution[0].tolist() == [0.0] * len(names)
+    assert reference.rows(categories)[0].tolist() == [0.0] * len(names)
     for i, own in enumerate(lists[1:], 1):
-        assert categories.distribution[i].tolist() == pytest.approx(reference.distribution(own, names))
+        assert reference.rows(categories)[i].tolist() == pytest.approx(reference.distribution(own, names))
     assert categories.uncategorised == sum(not own for own in lists[1:])
 
 
@@ -34,7 +34,7 @@ def test_items_share_a_profile_exactly_when_they_share_their_set_of_categories(c
     assert categories.n_profiles == len(set(sets)) == len(set(profiles))
     assert len(set(zip(sets, profiles, strict=True))) == len(set(sets))
     assert 0 not in profiles
-    assert torch.equal(categories.profiles[categories.profile_of_item], categories.distribution)
+    assert torch.equal(categories.shares(torch.arange(len(lists))), reference.rows(categories))
 
 
 @given(catalogues(), BETAS, st.data())

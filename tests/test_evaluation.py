@@ -63,7 +63,7 @@ def test_every_recbole_metric_sees_the_reranked_list_and_skl_is_that_of_the_defi
     results = trainer.evaluate_rerankings(test, asked)
 
     dataset, seen = trainer.dataset, histories(trainer.dataset, held_out=1)
-    distributions = dataset.categories.distribution.tolist()
+    distributions = reference.rows(dataset.categories).tolist()
     for reranking, result in zip(asked, results, strict=True):
         hits, divergences, static = [], [], []
         for interaction, _, _, targets in test:
@@ -95,7 +95,7 @@ def test_training_batches_carry_the_preference_before_each_target(make_trainer, 
         return trainer.model.calculate_loss(batch)
 
     trainer._train_epoch(train, 0, loss_func=spy)
-    distributions, items = dataset.categories.distribution.tolist(), dataset.sequences.items.tolist()
+    distributions, items = reference.rows(dataset.categories).tolist(), dataset.sequences.items.tolist()
     seen = 0
     for batch in batches:
         for at in map(tuple, (batch["item_id"] != 0).nonzero().tolist()):
@@ -174,7 +174,7 @@ def test_users_with_too_few_items_are_counted_once_an_evaluation(make_trainer, c
 
 def test_the_preference_can_be_that_of_training_items_alone(make_trainer):
     trainer, _, valid, test = make_trainer(preference_history="training", alpha=0.5, metrics=["NDCG", "SKL"])
-    distributions = trainer.dataset.categories.distribution.tolist()
+    distributions = reference.rows(trainer.dataset.categories).tolist()
     trainer.tot_item_num = trainer.dataset.item_num  # as `evaluate` does
     trained = histories(trainer.dataset, held_out=2)
     for loader in (valid, test):

@@ -71,7 +71,7 @@ def loss_by_hand(config, dataset, model, batch):
 
 
 def term_by_hand(config, dataset, batch, at, scores):
-    distributions, p = dataset.categories.distribution.tolist(), batch[PREFERENCE][at].tolist()
+    distributions, p = reference.rows(dataset.categories).tolist(), batch[PREFERENCE][at].tolist()
     if config["loss_type"] == "softmax":
         return softmax_by_hand(config, batch["item_id"][at], batch[NEGATIVES], distributions, p, scores)
     positive, negative = batch["item_id"][at], batch["neg_item_id"][at]
@@ -254,7 +254,7 @@ def test_dacsr_loss_is_the_one_made_by_hand(make_batch, weight):
     loss = model.calculate_loss(batch)
     torch.manual_seed(1)
     chosen = torch.multinomial((batch["item_id"] != 0).float(), 1)[:, 0].tolist()
-    embeddings, distributions = model.item_embedding.weight, dataset.categories.distribution.float()
+    embeddings, distributions = model.item_embedding.weight, reference.rows(dataset.categories).float()
     accuracy, calibration = [], []
     for row, length in enumerate(batch["item_length"].tolist()):
         for place in range(length):

@@ -15,6 +15,7 @@ from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines, recommend
 from recbole_leaprec.recommend.writer import ParquetWriter
+from tests import reference
 from tests.toy import SMALL
 
 
@@ -41,7 +42,7 @@ def test_lists_are_whole_and_fresh_and_their_divergence_is_told(trained, tmp_pat
     histories = histories_of(dataset)
     assert summary["users"] == len(histories) == lists["user"].nunique()
     assert summary["unknown_items"] == summary["empty_histories"] == 0
-    genres = {dataset.field2id_token["item_id"][i]: row for i, row in enumerate(dataset.categories.distribution)}
+    genres = {dataset.field2id_token["item_id"][i]: row for i, row in enumerate(reference.rows(dataset.categories))}
     ids = dataset.field2token_id["item_id"]
     for user, rows in lists.groupby("user", sort=False):
         assert rows["rank"].tolist() == [1, 2, 3, 4, 5]

@@ -59,7 +59,7 @@ def test_a_sweep_over_larger_catalogues_equals_the_brute_force_greedy(n_categori
     for s, lam in enumerate(lambdas):
         for row in range(len(scores)):
             expected = reference.greedy(
-                scores[row].tolist(), p[row].tolist(), categories.distribution.tolist(), 12, WEIGHTS["leaprec"](lam), 0.01
+                scores[row].tolist(), p[row].tolist(), reference.rows(categories).tolist(), 12, WEIGHTS["leaprec"](lam), 0.01
             )
             assert got[s, row].tolist() == expected, (lam, row)
 
@@ -105,7 +105,7 @@ def test_the_numbering_of_the_items_does_not_matter(method):
     order = torch.cat(
         [torch.zeros(1, dtype=torch.long), 1 + torch.randperm(200, generator=torch.Generator().manual_seed(4))]
     )
-    members = [categories.distribution[i].nonzero()[:, 0].tolist() for i in order.tolist()]
+    members = [reference.rows(categories)[i].nonzero()[:, 0].tolist() for i in order.tolist()]
     renumbered = rerank(scores[:, order], p, ItemCategories(categories.names, members), 10, method)
     assert torch.equal(order[renumbered], rerank(scores, p, categories, 10, method))
 
@@ -190,7 +190,7 @@ def test_scores_are_left_as_they_were(good):
         ({"p": None}, "leaprec calibrates to p, and p is None"),
         (
             {"p": torch.tensor([[0.5, 0.5], [0.5, 0.6]])},
-            "1 rows of p are not distributions that sum to one; the first is row 1, with the sum 1.1",
+            "1 rows of p are not distributions that sum to one, nor all zero; the first is row 1, with the sum 1.1",
         ),
         (
             {"scores": torch.tensor([[0.0, 1, 2, 3], [0.0, float("nan"), float("inf"), 0]])},

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.reranking.compiled import BadScores
 from recbole_leaprec.reranking.registry import RERANKERS, Reranker, get_reranker, register, register_greedy
 from recbole_leaprec.reranking.topk import by_relevance, top_items
 from recbole_leaprec.suggest import unknown_name
@@ -42,7 +43,8 @@ def rerank(
 
     Args:
         scores: `[B, I]` relevance, -inf for items that are not allowed; item 0 is padding and never is.
-        p: `[B, C]` category preference, each row sums to one. Used as given, whatever the method; None for `none`.
+        p: `[B, C]` category preference, each row sums to one. Used as given, whatever the method; None for `none`. A row of zeros,
+            which is a user without a history, means plain top-k.
         categories: of the I items.
         k: list length, 1 to I-1.
         method: a name in `RERANKERS`.
@@ -60,7 +62,7 @@ def rerank(
 
     Raises:
         ValueError: unknown method or order; lam, beta, k, candidates or temperature out of range; shapes that do not fit each other; nan or
-            +inf in the scores; a preference that does not sum to one.
+            +inf in the scores; a preference that sums neither to one nor to zero.
 
     Example:
         >>> categories = ItemCategories.from_lists([[], ["Action"], ["Action"], ["Drama"]])
@@ -105,11 +107,17 @@ def rerank_sweep(
     if temperature != 1:
         scores = scores / temperature
     _check(scores, p, categories, k, lambdas, beta, candidates)
+    if not reranker.compiled or scores.device.type != "cpu":
+        _check_scores(scores)
     candidates = candidates or max(k, reranker.candidates or categories.n_items)
     if candidates < categories.n_items - 1:
         kept = top_items(scores, candidates)
         scores = torch.full_like(scores, -torch.inf).scatter(1, kept, scores.gather(1, kept))
-    lists = reranker.run(scores, p, categories.to(scores.device), k, lambdas, beta)
+    try:
+        lists = reranker.run(scores, p, categories.to(scores.device), k, lambdas, beta)
+    except BadScores:  # the compiled loops see each score anyway
+        _check_scores(scores)
+        raise
     return by_relevance(lists, scores) if order == "relevance" else lists
 
 
@@ -129,19 +137,23 @@ def _check(scores, p, categories, k, lambdas, beta, candidates) -> None:
         raise ValueError(f"k must be from 1 to the number of items, {categories.n_items - 1}, got {k}")
     if candidates is not None and candidates < k:
         raise ValueError(f"candidates must be at least k = {k}, got {candidates}")
-    largest = scores.amax(1)  # nan, where there is one
-    if len(scores) and not (largest < torch.inf).all():
+    if p is None:
+        return
+    total = p.sum(1, dtype=torch.float64)
+    off = ~(((total - 1).abs() <= 1e-3) | (total == 0)) | (p < 0).any(1)
+    if off.any():
+        first = int(off.nonzero()[0])
+        raise ValueError(
+            f"{int(off.sum())} rows of p are not distributions that sum to one, nor all zero; the first is row {first}, "
+            f"with the sum {float(p[first].sum()):.6g} and the least {float(p[first].min()):.6g}"
+        )
+
+
+def _check_scores(scores: Tensor) -> None:
+    """ValueError for nan or +inf."""
+    if len(scores) and not (scores.amax(1) < torch.inf).all():  # nan, where there is one
         bad = (scores.isnan() | (scores == torch.inf)).sum(1)
         first = int(bad.nonzero()[0])
         raise ValueError(
             f"{int((bad > 0).sum())} rows of scores hold nan or +inf; the first is row {first}, with {int(bad[first])}"
-        )
-    if p is None:
-        return
-    off = ~((p.double().sum(1) - 1).abs() <= 1e-3) | (p < 0).any(1)
-    if off.any():
-        first = int(off.nonzero()[0])
-        raise ValueError(
-            f"{int(off.sum())} rows of p are not distributions that sum to one; the first is row {first}, "
-            f"with the sum {float(p[first].sum()):.6g} and the least {float(p[first].min()):.6g}"
         )

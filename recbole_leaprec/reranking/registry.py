@@ -14,7 +14,7 @@ from torch import Tensor
 from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.reranking import mcf, mip
 from recbole_leaprec.reranking.greedy import greedy
-from recbole_leaprec.reranking.setwise import probability, raw_score, setwise
+from recbole_leaprec.reranking.setwise import setwise
 from recbole_leaprec.reranking.solvers import solve_all
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.suggest import unknown_name
@@ -31,6 +31,7 @@ class Reranker:
     Attributes:
         target: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
         candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
+        compiled: whether it has compiled loops for the CPU, which look for nan and +inf by themselves.
         complexity: for n users, m items, a of them candidates, lists of k, c categories and P profiles.
     """
 
@@ -39,14 +40,22 @@ class Reranker:
     run: RerankFunction
     candidates: int | None = None
     complexity: str = ""
+    compiled: bool = False
 
 
 RERANKERS: dict[str, Reranker] = {}
 
 
-def register(name: str, target: Target, run: RerankFunction, candidates: int | None = None, complexity: str = "") -> None:
+def register(
+    name: str,
+    target: Target,
+    run: RerankFunction,
+    candidates: int | None = None,
+    complexity: str = "",
+    compiled: bool = False,
+) -> None:
     """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
-    RERANKERS[name] = Reranker(name, target, run, candidates, complexity)
+    RERANKERS[name] = Reranker(name, target, run, candidates, complexity, compiled)
 
 
 def get_reranker(name: str) -> Reranker:
@@ -63,7 +72,7 @@ def register_greedy(name: str, target: Target, weight: Callable[[float, int], fl
         table = [[weight(lam, position) for position in range(1, k + 1)] for lam in lambdas]
         return greedy(scores, p, categories, k, torch.tensor(table, dtype=torch.float64), beta)
 
-    register(name, target, run, complexity="O(n (m + k P))")
+    register(name, target, run, complexity="O(n (m + k P))", compiled=True)
 
 
 def register_solver(name: str, target: Target, module: ModuleType, complexity: str) -> None:
@@ -85,7 +94,7 @@ register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / posit
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
-register("setwise", "sequential", partial(setwise, gain=probability), complexity=_SWAPS)
-register("setwise_raw", "sequential", partial(setwise, gain=raw_score), complexity=_SWAPS)
+register("setwise", "sequential", setwise, complexity=_SWAPS, compiled=True)
+register("setwise_raw", "sequential", partial(setwise, by_probability=False), complexity=_SWAPS, compiled=True)
 register_solver("mip", "static", mip, complexity="O(n a^k) at worst")
 register_solver("mcf", "static", mcf, complexity="O(n a^2 (a + k c))")

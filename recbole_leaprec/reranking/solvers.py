@@ -73,10 +73,10 @@ def solve_all(
     most = int((scores[:, 1:] > -torch.inf).sum(1).max()) if len(scores) else 0
     items, values = best_of_rows(scores[:, 1:], max(most, 1))
     items, values, p = (items + 1).cpu(), values.double().cpu().numpy(), p.double().cpu().numpy()
-    shares = categories.distribution.cpu().numpy()
+    categories = categories.to("cpu")
     allowed = (values > -np.inf).sum(1)
     programs = (
-        Program(values[user, :n], shares[items[user, :n]], p[user], min(k, int(n)), lam)
+        Program(values[user, :n], categories.shares(items[user, :n]).numpy(), p[user], min(k, int(n)), lam)
         for lam in lambdas
         for user, n in enumerate(allowed)
     )

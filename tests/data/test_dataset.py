@@ -8,6 +8,7 @@ from recbole.data.dataset import SequentialDataset
 
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import HISTORY_END, create_dataset
+from tests import reference
 from tests.toy import SMALL, stock_recbole, write_dataset
 
 
@@ -81,7 +82,7 @@ def test_the_preference_of_a_row_is_that_of_everything_before_its_target(prepare
     table = dataset.preference_table(alpha=0.9)
     for n, end in enumerate(row[HISTORY_END].tolist()):
         begin = int(dataset.sequences.offsets[row["user_id"][n]])
-        history = dataset.categories.distribution[dataset.sequences.items[begin : end + 1]]
+        history = reference.rows(dataset.categories)[dataset.sequences.items[begin : end + 1]]
         weights = 0.9 ** torch.arange(len(history) - 1, -1, -1).double()
         torch.testing.assert_close(table[end], (weights @ history / weights.sum()).float())
 
@@ -90,7 +91,7 @@ def test_categories_come_from_the_item_file(tmp_path):
     items = {"a": "Drama Comedy", "b": "", "c": "Drama", "d": "Comedy Drama"}
     dataset = load(write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], items))
     dataset.build()
-    by_token = dict(zip(dataset.id2token("item_id", range(5)), dataset.categories.distribution.tolist(), strict=True))
+    by_token = dict(zip(dataset.id2token("item_id", range(5)), reference.rows(dataset.categories).tolist(), strict=True))
     assert sorted(dataset.categories.names) == ["Comedy", "Drama"]
     assert by_token["a"] == by_token["b"] == by_token["d"] == [0.5, 0.5]
     assert sorted(by_token["c"]) == [0, 1]

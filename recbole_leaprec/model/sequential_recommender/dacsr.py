@@ -49,7 +49,9 @@ class DACSR(SequentialRecommender):
         hidden_size = config["hidden_size"]
         self.gate = nn.Linear(2 * hidden_size, hidden_size)
         speed_up(self)
-        self.register_buffer("distribution", dataset.categories.distribution.float(), persistent=False)
+        self.register_buffer(
+            "distribution", dataset.categories.shares(torch.arange(dataset.item_num)).float(), persistent=False
+        )
 
     def aggregate(self, accuracy: Tensor, calibration: Tensor) -> Tensor:
         gate = torch.sigmoid(self.gate(torch.cat([accuracy, calibration], -1)))

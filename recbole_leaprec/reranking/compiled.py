@@ -1,0 +1,127 @@
+"""The compiled loops on torch's tensors, over as many threads as torch has."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from recbole_leaprec.categories import ItemCategories
+
+_logger = logging.getLogger(__name__)
+
+USERS = 32
+"""What a thread takes at a time; fewer are not worth a second thread."""
+
+PATIENCE = 1.0
+"""Seconds until a first call says why it takes long."""
+
+
+class BadScores(ValueError):
+    """A row of scores holds nan or +inf."""
+
+    def __init__(self, row: int):
+        super().__init__(f"row {row} of the scores holds nan or +inf")
+        self.row = row
+
+
+def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
+    """As `greedy.greedy`; BadScores for nan or +inf."""
+    return _lists("greedy", scores, p, categories, k, len(weights), weights.numpy(), beta)
+
+
+def setwise(
+    scores: Tensor,
+    p: Tensor,
+    categories: ItemCategories,
+    k: int,
+    lambdas: Sequence[float],
+    beta: float,
+    by_probability: bool,
+) -> Tensor:
+    """As `setwise.setwise`; BadScores for nan or +inf."""
+    return _lists("setwise", scores, p, categories, k, len(lambdas), np.array(lambdas, np.float64), beta, k, by_probability)
+
+
+def _lists(name: str, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, settings: int, *more) -> Tensor:
+    """Lists `[settings, B, k]` of a kernel, which gets `more` after the scores and the preferences."""
+    wide = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()  # which holds half precision exactly
+    scores_array, p_array = wide.detach().contiguous().numpy(), p.detach().double().contiguous().numpy()
+    lists = np.empty((settings, len(scores), k), np.int64)
+
+    def work(start: int, stop: int) -> int:
+        return kernel(scores_array, p_array, *more, *arrays, start, stop, lists)
+
+    with _patience((name, scores_array.dtype)):
+        from recbole_leaprec.reranking import kernels
+
+        kernel, arrays = getattr(kernels, name), _arrays(categories)
+        work(0, 0)  # compiles, the first time
+    _over_users(work, len(scores))
+    return torch.from_numpy(lists)
+
+
+def _arrays(categories: ItemCategories) -> list[np.ndarray]:
+    tensors = (
+        categories.profile_of_item, categories.items_by_profile, categories.profile_begin, categories.member_begin,
+        categories.members, categories.category_begin, categories.pair_share, categories.pair_begin, categories.profile_by_pair,
+    )  # fmt: skip
+    return [tensor.numpy() for tensor in tensors]
+
+
+def _over_users(work: Callable[[int, int], int], users: int) -> None:
+    """Call `work(start, stop)` for all users; it returns the first row that is bad, or -1.
+
+    Threads are made for the call and gone after it, so nothing is left that a fork would break, and each takes the next users
+    when it is done with some, so a thread that has to wait for a processor holds nobody up. The loops run without Python's lock.
+    """
+    starts, lock, bad, errors = iter(range(0, users, USERS)), threading.Lock(), [], []
+
+    def run() -> None:
+        try:
+            while not bad and not errors:
+                with lock:
+                    start = next(starts, None)
+                if start is None:
+                    return
+                row = work(start, min(start + USERS, users))
+                if row >= 0:
+                    bad.append(row)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(min(torch.get_num_threads(), users // USERS) - 1)]
+    for thread in threads:
+        thread.start()
+    run()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    if bad:
+        raise BadScores(min(bad))
+
+
+_compiled: set[tuple] = set()
+
+
+@contextmanager
+def _patience(what: tuple) -> Iterator[None]:
+    """Say why it takes long to get a kernel ready, if it does: the first time on a machine, it is compiled."""
+    if what in _compiled:
+        yield
+        return
+    message = "compiling the rerankers for this machine, which takes a while; from then on they are there at once"
+    timer = threading.Timer(PATIENCE, _logger.info, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    _compiled.add(what)
