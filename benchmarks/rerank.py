@@ -125,6 +125,7 @@ def measure(name: str, users: int, repeats: int, threads: Sequence[int], catalog
         seconds = {what: [] for what in work}
         for _ in range(repeats):  # in turn, so that a busy moment does not hit one of them alone
             for what, do in work.items():
+                time.sleep(0.02)  # torch's threads go on for a while after their work, and would be in the way of ours
                 seconds[what].append(timed(do))
         row["by threads"][count] = {what: min(values) for what, values in seconds.items()}
     torch.set_num_threads(1)

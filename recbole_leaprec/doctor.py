@@ -59,7 +59,9 @@ def doctor() -> list[Finding]:
         *_machine(torch_works=not next(package.problem for package in packages if package.name == "torch")),
         _folder("this folder", Path.cwd(), "every command that writes output/: go to another folder, or use --output_dir"),
         _folder("temporary files", Path(tempfile.gettempdir()), "tune, and recommend --engine=ray: set TMPDIR"),
-        _folder("cache", _cache(), "nothing for good, but the rerankers are compiled anew at each start: set NUMBA_CACHE_DIR"),
+        _folder(
+            "cache", _cache(), "nothing for good, but the rerankers are compiled anew at each start: set NUMBA_CACHE_DIR"
+        ),
         _browser(),
     ]
 
