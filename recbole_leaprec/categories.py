@@ -199,11 +199,14 @@ class ItemCategories:
         return math.log(1 / beta) - saved @ has.T
 
     def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
-        """`[M, N]`: what each (category, share) pair saves of S_KL at place k; the terms of `saved_by_profile`.
+        """`[M, N]`: what each (category, share) pair saves of S_KL as the k-th of a list; `sum_by_profile` makes what items save.
+
+        Less is better in S_KL and more is better here: `S_KL(picked + i) = constant - saved`, where the constant (the
+        divergence of the picked items alone, spread over k places) is the same for every i.
 
         Args:
-            p_of_pair: `[M, N]`, p of each pair's category.
-            picked: `[C, N]`.
+            p_of_pair: `[M, N]`, p of each pair's category, a column a list.
+            picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
         """
         before = picked[self.pair_category]
         return divergence_saved(p_of_pair, before, self.pair_share.to(before.dtype)[:, None], beta, k, out=before)
@@ -213,15 +216,3 @@ class ItemCategories:
         if not of_pair.shape[1]:  # of which embedding_bag makes an error with two threads, in float32
             return of_pair.new_zeros(self.n_profiles + 1, 0)
         return embedding_bag(self.pair_of_member, of_pair, self.member_begin[:-1], mode="sum")
-
-    def saved_by_profile(self, p: Tensor, picked: Tensor, k: int, beta: float = 0.01) -> Tensor:
-        """`[P+1, N]`: how much of S_KL an item of each profile saves as the k-th of a list; what a greedy step ranks by.
-
-        Less is better in S_KL and more is better here: `S_KL(picked + i) = constant - saved`, where the constant (the
-        divergence of the picked items alone, spread over k places) is the same for every i.
-
-        Args:
-            p: `[C, N]`, a column a list.
-            picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
-        """
-        return self.sum_by_profile(self.saved_by_pair(p[self.pair_category], picked, k, beta))

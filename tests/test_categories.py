@@ -60,7 +60,8 @@ def test_saving_by_profile_is_the_fall_of_the_divergence(catalogue, beta, data):
     rows = [reference.distribution(own, names) for own in lists]
     categories = ItemCategories.from_lists(lists)
     total = torch.tensor([[sum(rows[i][c] for i in picked)] for c in range(len(names))], dtype=torch.float64)
-    saved = categories.saved_by_profile(torch.tensor([p], dtype=torch.float64).T, total, len(picked) + 1, beta)[:, 0]
+    p_of_pair = torch.tensor([p], dtype=torch.float64).T[categories.pair_category]
+    saved = categories.sum_by_profile(categories.saved_by_pair(p_of_pair, total, len(picked) + 1, beta))[:, 0]
     after = [
         reference.kl(p, reference.mean([rows[j] for j in [*picked, i]], len(names)), beta) for i in range(1, len(lists))
     ]
