@@ -104,6 +104,8 @@ class RerankingCollector(CompatCollector):
         positives = positive.sum(1, keepdim=True)
         ranks = scores_tensor.argsort(dim=1, descending=True, stable=True).argsort(dim=1) + 1 if self.ranks_wanted else None
         for runs in self._sweeps.values():
+            if not runs[0].users:
+                self._sweep(runs, scores_tensor, interaction, users=0)  # compiles what has to be, before time is taken
             started = _now(scores_tensor)
             sweep = self._sweep(runs, scores_tensor, interaction)
             seconds = _now(scores_tensor) - started
@@ -119,13 +121,13 @@ class RerankingCollector(CompatCollector):
                     hits = positive.gather(1, lists)
                     run.struct.update_tensor("rec.topk", torch.cat([hits, positives], dim=1))
 
-    def _sweep(self, runs: list[Collected], scores, interaction):
-        """Lists `[len(runs), B, K]` of rerankings that differ in lambda alone."""
+    def _sweep(self, runs: list[Collected], scores, interaction, users: int | None = None):
+        """Lists `[len(runs), B, K]` of rerankings that differ in lambda alone, for the first so many users."""
         one = runs[0].reranking
         target = get_reranker(one.method).target
         return rerank_sweep(
-            scores,
-            interaction[PREFERENCES[target]] if target else None,
+            scores[:users],
+            interaction[PREFERENCES[target]][:users] if target else None,
             self.data_struct.get(CATEGORIES),
             max(self.topk),
             one.method,
