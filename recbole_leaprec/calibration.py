@@ -13,6 +13,7 @@ def kl_divergence(p: Tensor, q: Tensor, beta: float = 0.01) -> Tensor:
     """KL(p || q~) over the last dimension, with `q~ = (1-beta) q + beta p` (Eq. 3 and 4); q may carry a gradient.
 
     Example:
+        >>> import torch
         >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
         tensor(1.9585)
     """
@@ -35,6 +36,7 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
         `[B]` float64.
 
     Example:
+        >>> import torch
         >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
         >>> lists = torch.tensor([[1, 2], [1, 1]])
         >>> miscalibration(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), lists, categories).round(decimals=4)

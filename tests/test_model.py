@@ -24,6 +24,15 @@ OTHERS = sorted(set(known_models()) - set(OWN))
 NEEDED = {name: {"reranker_CAN_NUM": "20"} for name in ("SASRecCPR", "GRU4RecCPR")}  # the toy catalogue is below 100
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Models train alike on any number; with more than one, on a busy machine, they wait for each other at every small step."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def make_batch(prepare):
     def make(model="SASRecCD", **changes):

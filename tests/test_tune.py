@@ -327,6 +327,10 @@ def test_what_would_fail_every_trial_is_said_before_any(tmp_path, options, messa
     assert not (tmp_path / "out").exists()
 
 
+def test_ctrl_c_belongs_to_the_caller_again_after_a_search(searched):
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_trials_that_no_machine_can_hold_are_refused(tmp_path):
     space = space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n")
     with pytest.raises(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -212,9 +215,20 @@ def _run(settings: dict[str, Any], folder: Path, show_progress: bool) -> bool:
             name=f"{NAME}-{time.strftime('%Y%m%d-%H%M%S')}", storage_path=str(folder), verbose=0, callbacks=[table]
         ),
     )
-    with table:
+    with table, _interrupts_as_before():
         tuner.fit()
     return table.unfinished()
+
+
+@contextmanager
+def _interrupts_as_before() -> Iterator[None]:
+    """Ray Tune takes Ctrl-C for itself, and after a search that nobody interrupted it does not give it back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def read_trials(folder: Path) -> list[dict[str, Any]]:
