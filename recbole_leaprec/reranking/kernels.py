@@ -247,7 +247,7 @@ def greedy(
                             looked_at[looks] = profile
                             looks += 1
                             most = max(most, objective[profile])
-                winner, tied = -1, False
+                winner = -1
                 for number in range(looks):
                     profile = looked_at[number]
                     if objective[profile] < most - TIE or (winner >= 0 and best[profile] < best[winner]):
@@ -649,12 +649,7 @@ def _swap_two(chosen, weight, k, user, state, tables, search):
         for two in range(one + 1, k):
             if _repeated(chosen, two, one + 1):
                 continue
-            twin = one if chosen[two] == chosen[one] else two
-            for earlier in range(two):
-                if chosen[earlier] == chosen[two]:
-                    twin = earlier
-                    break
-            value = 2 * _promise(without[one], without[twin], now) - loss[one] - loss[twin]
+            value = 2 * _promise(without[one], without[two], now) - loss[one] - loss[two]
             place = count
             while place > 0 and promise[place - 1] < value:
                 promise[place], pairs[place] = promise[place - 1], pairs[place - 1]
