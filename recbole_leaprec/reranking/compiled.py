@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -66,12 +67,22 @@ def _lists(name: str, scores: Tensor, p: Tensor, categories: ItemCategories, k: 
     return torch.from_numpy(lists)
 
 
+_arrays_of: WeakKeyDictionary[ItemCategories, list[np.ndarray]] = WeakKeyDictionary()
+
+
 def _arrays(categories: ItemCategories) -> list[np.ndarray]:
-    tensors = (
-        categories.profile_of_item, categories.items_by_profile, categories.profile_begin, categories.member_begin,
-        categories.members, categories.category_begin, categories.pair_share, categories.pair_begin, categories.profile_by_pair,
-    )  # fmt: skip
-    return [tensor.numpy() for tensor in tensors]
+    """The tables that kernels read. What is looked up by is short and has no sign, which saves the loops a test for each."""
+    if categories not in _arrays_of:
+        looked_up_by = {"profile_of_item", "items_by_profile", "members", "profile_by_pair"}
+        names = (
+            "profile_of_item", "items_by_profile", "profile_begin", "member_begin", "members", "category_begin", "pair_share",
+            "pair_begin", "profile_by_pair",
+        )  # fmt: skip
+        arrays = [getattr(categories, name).numpy() for name in names]
+        _arrays_of[categories] = [
+            array.astype(np.uint32) if name in looked_up_by else array for name, array in zip(names, arrays, strict=True)
+        ]
+    return _arrays_of[categories]
 
 
 def _over_users(work: Callable[[int, int], int], users: int) -> None:

@@ -4,6 +4,9 @@ Everything is in float64, and ties are decided by rule: objectives closer than `
 then to the lower id. So a list is the one of trying every item, whatever the batch or the number of threads.
 
 What an item saves of the divergence depends on its profile alone, so only the best unpicked item of each profile can win.
+
+All loops are in this one file because numba keeps what it has compiled until the function's own file changes: a function of another
+file that it calls could change unseen.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ BLOCK = 64
 
 CAUTION = 4
 """By how much calibration weighs less, against relevance, in the set that swaps start from."""
-LOOKS = 10_000
-"""Profiles to look at, about, in search of two swaps that help together, before it is given up."""
-TRIES, CANDIDATES = 3, 16
-"""How many items to try, for each two that leave, in the place of the one: at least, and at most where there is time for more."""
+LEAVING, SMALL = 7, 128
+"""How many items of a set, those that are missed least, may leave it two at a time, where there are more than `SMALL` profiles."""
+TRIED = 300
+"""Profiles to look at, about, for each two items that leave: where there are few, more are tried in the place of the one."""
+FEW, SHORTLIST = 1024, 64
+"""Where there are more than `FEW` profiles, two that enter together are looked for among the best `SHORTLIST`."""
 TRIPLES = 512
 """Up to this many times profiles, all three items that may leave are tried."""
-COPIED, LEVELS = 2048, 5
+COPIED, LEVELS = 2048, 4
 """Up to how many profiles a change is undone from a copy; and how many changes are open at a time, at most."""
 
 
@@ -49,6 +54,19 @@ def _has_nan(row):
     return found
 
 
+@_compiled(fastmath={"nnan", "nsz"})
+def _largest(values):
+    """The largest number, -inf of none; eight at a time, since each comparison would wait for the one before it."""
+    a = b = c = d = e = f = g = h = -np.inf
+    whole = len(values) // 8 * 8
+    for n in range(0, whole, 8):
+        a, b, c, d = max(a, values[n]), max(b, values[n + 1]), max(c, values[n + 2]), max(d, values[n + 3])
+        e, f, g, h = max(e, values[n + 4]), max(f, values[n + 5]), max(g, values[n + 6]), max(h, values[n + 7])
+    for n in range(whole, len(values)):
+        a = max(a, values[n])
+    return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+
+
 @_compiled(fastmath={"nnan", "nsz"})  # the order of -0 and 0 does not matter, and nan has been looked for
 def _best_scores(row, profile_of_item, best):
     """The best score of each profile, -inf where it has no allowed item. Without a branch, which would often go wrong."""
@@ -60,10 +78,10 @@ def _best_scores(row, profile_of_item, best):
 @_compiled
 def _best_items(row, items, depth, values, ids):
     """The best `depth` of these items, equal scores by rising id, into `values` and `ids`; how many there are."""
-    count = 0
+    count, least = 0, -np.inf
     for item in items:
         score = np.float64(row[item])
-        if score == -np.inf or (count == depth and score <= values[count - 1]):
+        if score <= least:
             continue
         place = min(count, depth - 1)
         while place > 0 and values[place - 1] < score:
@@ -71,6 +89,8 @@ def _best_items(row, items, depth, values, ids):
             place -= 1
         values[place], ids[place] = score, item
         count = min(count + 1, depth)
+        if count == depth:
+            least = values[depth - 1]
     return count
 
 
@@ -153,16 +173,17 @@ def _largest_of_blocks(relevance_weight, best, weight, saved, slope, log_positio
     """The largest bound of every `BLOCK` profiles."""
     for number in range(len(block)):
         begin, end = number * BLOCK, min(number * BLOCK + BLOCK, len(best))
+        own_best, own_saved, own_slope = best[begin:end], saved[begin:end], slope[begin:end]
         largest = -np.inf
         if weight == 0:
-            for profile in range(begin, end):
-                largest = max(largest, best[profile])
+            for place in range(len(own_best)):
+                largest = max(largest, own_best[place])
         elif relevance_weight == 0:
-            for profile in range(begin, end):
-                largest = max(largest, saved[profile] - slope[profile] * log_position)
+            for place in range(len(own_best)):
+                largest = max(largest, own_saved[place] - own_slope[place] * log_position)
         else:
-            for profile in range(begin, end):
-                value = relevance_weight * best[profile] + weight * (saved[profile] - slope[profile] * log_position)
+            for place in range(len(own_best)):
+                value = relevance_weight * own_best[place] + weight * (own_saved[place] - own_slope[place] * log_position)
                 largest = max(largest, value)
         block[number] = largest
 
@@ -289,7 +310,7 @@ def greedy(
 
 
 class User(NamedTuple):
-    """Whose set it is: the scores, p, `k beta / (1-beta)`, and the log of the softmax' denominator, nan where scores count themselves."""
+    """Whose set it is: the scores, p, `k beta / (1-beta)`, and the log of the softmax' denominator, inf where scores count themselves."""
 
     row: np.ndarray
     p: np.ndarray
@@ -336,19 +357,23 @@ class Search(NamedTuple):
     """Scratch memory.
 
     Attributes:
-        without, loss: `[k, P+1]`, `[k]` what each profile, and the item itself, is worth without one of the items.
-        value: `[P+1]`.
-        pairs, promise: two items that may leave, and what that promises.
-        candidates: profiles.
+        value: `[P+1]` what the best unpicked item of each profile is worth.
+        without, loss: `[k, P+1]`, `[k]` the same without one of the items, and what that item itself is worth then.
+        short, column: `[S]` the profiles that two swaps are looked for among, and `[P+1]` where each is in there, -1 if it is not.
+        now, leaves, together, beside: `[S]`, `[k, S]`, `[S]`, `[S]` what those are worth beside the whole set, without one item,
+            without two, and without two but beside another that enters.
         picked, of_pair, saved: copies of the state, a row for each change that is to be undone.
     """
 
+    value: np.ndarray
     without: np.ndarray
     loss: np.ndarray
-    value: np.ndarray
-    pairs: np.ndarray
-    promise: np.ndarray
-    candidates: np.ndarray
+    short: np.ndarray
+    column: np.ndarray
+    now: np.ndarray
+    leaves: np.ndarray
+    together: np.ndarray
+    beside: np.ndarray
     picked: np.ndarray
     of_pair: np.ndarray
     saved: np.ndarray
@@ -356,7 +381,7 @@ class Search(NamedTuple):
 
 @njit(nogil=True, inline="always")
 def _fast_exp(x):
-    """exp of a number from -64 to 0, to the last bits but two.
+    """exp of a number from -64 to 0, to 13 digits.
 
     exp(x) is (exp(x / 256))^256, and exp(x / 256) a polynomial: multiplications alone, which a processor does side by side.
     """
@@ -375,11 +400,8 @@ def _fast_exp(x):
 
 
 @_compiled(fastmath={"nnan", "nsz", "reassoc", "contract"})
-def _log_sum_exp(row):
+def _log_sum_exp(row, largest):
     """log sum exp over the items; -inf where none is allowed. Items of less than exp(-50) times the largest count as that."""
-    largest = -np.inf
-    for item in range(1, len(row)):
-        largest = max(largest, row[item])
     if largest == -np.inf:
         return largest
     total = 0.0
@@ -389,97 +411,112 @@ def _log_sum_exp(row):
 
 
 @njit(nogil=True, inline="always")
+def _worth_of(score, user):
+    """What an item adds to the objective for its score: g."""
+    return score if user.log_total == np.inf else _fast_exp(max(score - user.log_total, -64.0))
+
+
+@_compiled(fastmath={"nnan", "nsz", "contract"})
+def _worth_of_all(best, user, worth):
+    for profile in range(len(best)):
+        worth[profile] = _worth_of(best[profile], user)
+
+
+@_compiled
+def _copy(source, target):
+    for place in range(len(source)):
+        target[place] = source[place]
+
+
+@_compiled
+def _look_up(profile, k, user, state, tables):
+    _find(profile, user.row, k, tables.items_by_profile, tables.profile_begin, state.found, state.values, state.ids)
+
+
+@njit(nogil=True, inline="always")
 def _head(profile, user, state):
     """The score of the profile's best unpicked item, and what it is worth."""
     taken = state.taken[profile]
     score = state.values[profile, taken] if taken < state.found[profile] else -np.inf
     state.best[profile] = score
-    state.worth[profile] = score if np.isnan(user.log_total) else math.exp(score - user.log_total)
+    state.worth[profile] = _worth_of(score, user)
 
 
 @_compiled
 def _put(profile, sign, k, user, state, tables):
     """Put the best unpicked item of the profile into the set (1), or take its worst out (-1), and bring the state up to date."""
-    _find(profile, user.row, k, tables.items_by_profile, tables.profile_begin, state.found, state.values, state.ids)
+    _look_up(profile, k, user, state, tables)
     state.taken[profile] += sign
     _head(profile, user, state)
+    picked, of_pair, saved = state.picked, state.of_pair, state.saved
     begin, end = tables.member_begin[profile], tables.member_begin[profile + 1]
     share = sign / (end - begin)
     for member in range(begin, end):
         category = tables.members[member]
-        after = state.picked[category] + share
-        state.picked[category] = after if after > 1e-12 else 0.0
+        after = picked[category] + share
+        picked[category] = after if after > 1e-12 else 0.0
         own = user.p[category]
         if own > 0:
-            rest = state.picked[category] + user.smoothing * max(own, SMALLEST_SHARE)
+            rest = picked[category] + user.smoothing * max(own, SMALLEST_SHARE)
             for pair in range(tables.category_begin[category], tables.category_begin[category + 1]):
                 value = own * math.log(1 + tables.pair_share[pair] / rest)
-                change = value - state.of_pair[pair]
-                state.of_pair[pair] = value
+                change = value - of_pair[pair]
+                of_pair[pair] = value
                 for place in range(tables.pair_begin[pair], tables.pair_begin[pair + 1]):
-                    state.saved[tables.profile_by_pair[place]] += change
+                    saved[tables.profile_by_pair[place]] += change
 
 
-@njit(nogil=True, inline="always")
+@_compiled
 def _try(profile, sign, level, k, user, state, tables, search):
     """`_put`, to be undone; the changes of several levels are undone from the last to the first."""
     if len(state.saved) <= COPIED:
-        search.picked[level], search.of_pair[level], search.saved[level] = state.picked, state.of_pair, state.saved
+        _copy(state.picked, search.picked[level])
+        _copy(state.of_pair, search.of_pair[level])
+        _copy(state.saved, search.saved[level])
     _put(profile, sign, k, user, state, tables)
 
 
-@njit(nogil=True, inline="always")
+@_compiled
 def _undo(profile, sign, level, k, user, state, tables, search):
     """Take back what `_try` did: where profiles are few, from a copy, which takes less time than the logs again."""
     if len(state.saved) > COPIED:
         _put(profile, -sign, k, user, state, tables)
     else:
-        state.picked[:], state.of_pair[:], state.saved[:] = search.picked[level], search.of_pair[level], search.saved[level]
+        _copy(search.picked[level], state.picked)
+        _copy(search.of_pair[level], state.of_pair)
+        _copy(search.saved[level], state.saved)
         state.taken[profile] -= sign
         _head(profile, user, state)
 
 
 @_compiled(fastmath={"nnan", "nsz", "contract"})
 def _values(relevance_weight, worth, weight, saved, best, value):
-    """What the best unpicked item of each profile is worth, -inf where there is none; the largest of them."""
-    largest = value[0] = -np.inf
-    for profile in range(1, len(worth)):
+    """What the best unpicked item of each profile is worth, -inf where there is none."""
+    for profile in range(len(worth)):
         own = relevance_weight * worth[profile] + weight * saved[profile] if relevance_weight > 0 else saved[profile]
         value[profile] = own if best[profile] > -np.inf else -np.inf
-        largest = max(largest, value[profile])
-    return largest
-
-
-@_compiled(fastmath={"nnan", "nsz", "contract"})
-def _largest(relevance_weight, worth, weight, saved, best):
-    """What the best profile that has an item left is worth; -inf where none has."""
-    largest = -np.inf
-    if relevance_weight == 0:
-        for profile in range(1, len(worth)):
-            if best[profile] > -np.inf:
-                largest = max(largest, saved[profile])
-    else:
-        for profile in range(1, len(worth)):
-            value = relevance_weight * worth[profile] + weight * saved[profile]
-            largest = max(largest, value if best[profile] > -np.inf else -np.inf)
-    return largest
+    value[0] = -np.inf
 
 
 @_compiled
 def _entering(largest, value, k, user, state, tables):
     """The profile whose best unpicked item is worth `largest`; of several the more relevant, then the lower id."""
-    best, found, values, ids = state.best, state.found, state.values, state.ids
+    best, ids, taken = state.best, state.ids, state.taken
     winner = 0
-    for profile in range(1, len(value)):
-        if value[profile] < largest - TIE:
+    for begin in range(0, len(value), BLOCK):
+        end = min(begin + BLOCK, len(value))
+        if _largest(value[begin:end]) < largest - TIE:
             continue
-        if winner == 0 or best[profile] > best[winner]:
-            winner = profile
-        elif best[profile] == best[winner]:
-            _find(winner, user.row, k, tables.items_by_profile, tables.profile_begin, found, values, ids)
-            _find(profile, user.row, k, tables.items_by_profile, tables.profile_begin, found, values, ids)
-            if ids[profile, state.taken[profile]] < ids[winner, state.taken[winner]]:
+        for profile in range(begin, end):
+            if value[profile] < largest - TIE:
+                continue
+            if winner == 0 or best[profile] > best[winner]:
                 winner = profile
+            elif best[profile] == best[winner]:
+                _look_up(winner, k, user, state, tables)
+                _look_up(profile, k, user, state, tables)
+                if ids[profile, taken[profile]] < ids[winner, taken[winner]]:
+                    winner = profile
     return winner
 
 
@@ -489,19 +526,20 @@ def setwise(
     category_begin, pair_share, pair_begin, profile_by_pair, start, stop, lists,
 ):  # fmt: skip
     """Fill `lists [S, B, k]` for users `start` to `stop`; the first of them whose scores hold nan or +inf, or -1."""
-    n_profiles = len(member_begin) - 1
+    n_profiles, n_pairs, n_categories = len(member_begin) - 1, len(pair_share), p.shape[1]
+    n_short = n_profiles if n_profiles - 1 <= FEW else SHORTLIST
     smoothing = k * beta / (1 - beta)
-    of_first, saved_by_first = np.empty((2, len(pair_share))), np.empty((2, n_profiles))
-    picked, of_pair, saved = np.zeros(p.shape[1]), np.empty(len(pair_share)), np.empty(n_profiles)
+    of_first, saved_by_first = np.empty((2, n_pairs)), np.empty((2, n_profiles))
+    picked, of_pair, saved = np.zeros(n_categories), np.empty(n_pairs), np.empty(n_profiles)
     best, worth = np.empty(n_profiles), np.empty(n_profiles)
     first_best, first_worth = np.empty(n_profiles), np.empty(n_profiles)
     taken, found = np.zeros(n_profiles, np.int64), np.full(n_profiles, -1, np.int64)
     values, ids = np.empty((n_profiles, k)), np.empty((n_profiles, k), np.int64)
-    chosen = np.empty(k, np.int64)
-    value = np.empty(n_profiles)
+    chosen, value = np.empty(k, np.int64), np.empty(n_profiles)
     search = Search(
-        np.empty((k, n_profiles)), np.empty(k), value, np.empty(k * k, np.int64), np.empty(k * k), np.empty(CANDIDATES, np.int64),
-        np.empty((LEVELS, p.shape[1])), np.empty((LEVELS, len(pair_share))), np.empty((LEVELS, n_profiles)),
+        value, np.empty((k, n_profiles)), np.empty(k), np.arange(n_short), np.arange(n_profiles), np.empty(n_short),
+        np.empty((k, n_short)), np.empty(n_short), np.empty(n_short), np.empty((LEVELS, n_categories)),
+        np.empty((LEVELS, n_pairs)), np.empty((LEVELS, n_profiles)),
     )  # fmt: skip
     state = State(picked, of_pair, saved, best, worth, taken, found, values, ids)
     tables = Tables(
@@ -515,24 +553,12 @@ def setwise(
         for profile in range(n_profiles):
             if first_best[profile] == np.inf:
                 return number
-        log_total = _log_sum_exp(row) if by_probability else np.nan
-        user = User(row, own, smoothing, log_total)
-        first_worth[:] = first_best
-        if by_probability:
-            for profile in range(n_profiles):
-                first_worth[profile] = math.exp(first_best[profile] - log_total)
+        user = User(row, own, smoothing, _log_sum_exp(row, _largest(first_best)) if by_probability else np.inf)
+        _worth_of_all(first_best, user, first_worth)
         _saved_by_all(
-            own,
-            smoothing,
-            smoothing,
-            category_begin,
-            pair_share,
-            pair_begin,
-            profile_by_pair,
-            of_first,
-            saved_by_first[0],
+            own, smoothing, smoothing, category_begin, pair_share, pair_begin, profile_by_pair, of_first, saved_by_first[0],
             saved_by_first[1],
-        )
+        )  # fmt: skip
         found[:] = -1
         for setting in range(len(lambdas)):
             weight = lambdas[setting]
@@ -543,7 +569,8 @@ def setwise(
             count = 0
             cautious = weight / (weight + CAUTION * (1 - weight))
             while count < k:
-                largest = _values(1 - cautious, worth, cautious, saved, best, value)
+                _values(1 - cautious, worth, cautious, saved, best, value)
+                largest = _largest(value)
                 if largest == -np.inf:
                     break
                 chosen[count] = _entering(largest, value, k, user, state, tables)
@@ -576,13 +603,15 @@ def _write(chosen, taken, values, ids, out):
 
 @_compiled
 def _improve(chosen, weight, k, user, state, tables, search):
-    """Swap items until neither one swap nor, as far as they are looked for, two or three at once help."""
+    """Swap items until no swap of one item helps, no two at once, and in small catalogues no three, as far as they are looked for."""
     few = k * (k - 1) * (k - 2) // 6 * len(state.saved) <= TRIPLES
+    start = 0
     while True:
         _swap_one(chosen, weight, k, user, state, tables, search)
-        if _swap_two(chosen, weight, k, user, state, tables, search):
-            continue
-        if k < 3 or not few or not _swap_three(chosen, weight, k, user, state, tables, search):
+        number = _swap_two(start, chosen, weight, k, user, state, tables, search)
+        if number >= 0:
+            start = number
+        elif k < 3 or not few or not _swap_three(chosen, weight, k, user, state, tables, search):
             return
 
 
@@ -601,126 +630,237 @@ def _repeated(chosen, place, begin):
 
 
 @_compiled
+def _without_one(place, chosen, weight, user, state, tables, search):
+    """Fill `without[place]`: what profiles are worth without an item, its own left out. What the item itself is worth then."""
+    leaving, without = chosen[place], search.without[place]
+    begin, end = tables.member_begin[leaving], tables.member_begin[leaving + 1]
+    own_share, saved = 1.0 / (end - begin), 0.0
+    _copy(search.value, without)
+    for member in range(begin, end):
+        category = tables.members[member]
+        own = user.p[category]
+        if own == 0:
+            continue
+        rest = max(state.picked[category] - own_share, 0.0) + user.smoothing * max(own, SMALLEST_SHARE)
+        saved += own * math.log(1 + own_share / rest)
+        for pair in range(tables.category_begin[category], tables.category_begin[category + 1]):
+            more = weight * (own * math.log(1 + tables.pair_share[pair] / rest) - state.of_pair[pair])
+            for other in range(tables.pair_begin[pair], tables.pair_begin[pair + 1]):
+                without[tables.profile_by_pair[other]] += more
+    without[leaving] = -np.inf
+    worst = state.values[leaving, state.taken[leaving] - 1]
+    return (1 - weight) * _worth_of(worst, user) + weight * saved
+
+
+@_compiled
 def _swap_one(chosen, weight, k, user, state, tables, search):
     """Swap one item after another for the best other one, where that helps, until all stay.
 
-    What profiles are worth without each item is left for `_swap_two`.
+    What profiles are worth, with the whole set and without each item, is left for `_swap_two`.
     """
-    without, loss = search.without, search.loss
+    value, without, loss = search.value, search.without, search.loss
+    _values(1 - weight, state.worth, weight, state.saved, state.best, value)
     place, stayed = 0, 0
     while stayed < k:
-        leaving = chosen[place]
-        _try(leaving, -1, 0, k, user, state, tables, search)
-        loss[place] = _value(leaving, weight, state)
-        largest = _values(1 - weight, state.worth, weight, state.saved, state.best, without[place])
+        loss[place] = _without_one(place, chosen, weight, user, state, tables, search)
+        largest = _largest(without[place])
         if largest > loss[place] + TIE:
-            chosen[place] = _entering(largest, without[place], k, user, state, tables)
+            leaving, chosen[place] = chosen[place], _entering(largest, without[place], k, user, state, tables)
+            _put(leaving, -1, k, user, state, tables)
             _put(chosen[place], 1, k, user, state, tables)
+            _values(1 - weight, state.worth, weight, state.saved, state.best, value)
             stayed = 0
         else:
-            _undo(leaving, -1, 0, k, user, state, tables, search)
             stayed += 1
         place = (place + 1) % k
 
 
-@_compiled(fastmath={"nnan", "nsz", "contract"})
-def _promise(one, two, now):
-    """What the best profile is worth without two items, about: what it rises by without each, added up."""
-    largest = -np.inf
-    for profile in range(1, len(now)):
-        largest = max(largest, one[profile] + two[profile] - now[profile])
-    return largest
+@_compiled
+def _shorten(search):
+    """Fill `now`, and where there are more than `FEW` profiles, choose those that are worth most beside the whole set."""
+    value, without, now, leaves, short, column = (
+        search.value, search.without, search.now, search.leaves, search.short, search.column
+    )  # fmt: skip
+    if len(value) > len(short):
+        count, least = 0, -np.inf
+        for profile in range(1, len(value)):
+            if value[profile] <= least:
+                continue
+            place = min(count, len(short) - 1)
+            while place > 0 and value[short[place - 1]] < value[profile]:
+                short[place] = short[place - 1]
+                place -= 1
+            short[place] = profile
+            count = min(count + 1, len(short))
+            if count == len(short):
+                least = value[short[count - 1]]
+        short[count:] = 0
+        column[:] = -1
+        for place in range(count):
+            column[short[place]] = place
+            for number in range(len(without)):
+                leaves[number, place] = without[number, short[place]]
+        leaves[:, count:] = -np.inf
+    for place in range(len(short)):
+        now[place] = max(value[short[place]], -1e300)
+
+
+@_compiled(fastmath={"nnan", "nsz"})
+def _add(one, two, now, together):
+    """What each profile is worth without two items that have no category in common: what it rises by without each, added up."""
+    for place in range(len(now)):
+        together[place] = one[place] + two[place] - now[place]
 
 
 @_compiled
-def _swap_two(chosen, weight, k, user, state, tables, search):
-    """Make two swaps that help together, if some are found; the most promising pairs of items leave first."""
-    without, loss, now, pairs, promise, candidates = (
-        search.without, search.loss, search.value, search.pairs, search.promise, search.candidates
-    )  # fmt: skip
-    saved, best, worth = state.saved, state.best, state.worth
-    _values(1 - weight, worth, weight, saved, best, now)
-    for profile in range(1, len(now)):
-        now[profile] = max(now[profile], -1e300)
-    count = 0
-    for one in range(k):
-        if _repeated(chosen, one, 0):
+def _without_two(one, two, chosen, weight, user, state, tables, search):
+    """Fill `together`: what profiles are worth without two items. What the two are worth themselves, after one another."""
+    first, second = chosen[one], chosen[two]
+    column, together = search.column, search.together
+    leaves = search.leaves if len(search.value) > len(search.short) else search.without
+    _add(leaves[one], leaves[two], search.now, together)
+    needed = search.loss[one] + search.loss[two]
+    first_end, second_end = tables.member_begin[first + 1], tables.member_begin[second + 1]
+    member, other = tables.member_begin[first], tables.member_begin[second]
+    first_share, second_share = 1.0 / (first_end - member), 1.0 / (second_end - other)
+    while member < first_end and other < second_end:
+        category = tables.members[member]
+        if category != tables.members[other]:
+            if category < tables.members[other]:
+                member += 1
+            else:
+                other += 1
             continue
-        for two in range(one + 1, k):
-            if _repeated(chosen, two, one + 1):
-                continue
-            value = 2 * _promise(without[one], without[two], now) - loss[one] - loss[two]
-            place = count
-            while place > 0 and promise[place - 1] < value:
-                promise[place], pairs[place] = promise[place - 1], pairs[place - 1]
-                place -= 1
-            promise[place], pairs[place] = value, one * k + two
-            count += 1
-    looks, tries = 0, max(TRIES, min(len(candidates), LOOKS // (count * len(best) + 1)))
-    for number in range(count):
-        one, two = pairs[number] // k, pairs[number] % k
+        own, picked = user.p[category], state.picked[category]
+        if own > 0:
+            least = user.smoothing * max(own, SMALLEST_SHARE)
+            both, only_first = max(picked - first_share - second_share, 0.0) + least, max(picked - first_share, 0.0) + least
+            neither, only_second = picked + least, max(picked - second_share, 0.0) + least
+            needed += weight * own * math.log((1 + second_share / both) / (1 + second_share / only_second))
+            for pair in range(tables.category_begin[category], tables.category_begin[category + 1]):
+                share = tables.pair_share[pair]
+                more = (1 + share / both) * (1 + share / neither) / ((1 + share / only_first) * (1 + share / only_second))
+                more = weight * own * math.log(more)
+                for place in range(tables.pair_begin[pair], tables.pair_begin[pair + 1]):
+                    if column[tables.profile_by_pair[place]] >= 0:
+                        together[column[tables.profile_by_pair[place]]] += more
+        member += 1
+        other += 1
+    if first == second:  # its second item leaves, too
+        worst = state.taken[first] - 1
+        better = _worth_of(state.values[first, worst - 1], user) - _worth_of(state.values[first, worst], user)
+        needed += (1 - weight) * better
+    for profile in (first, second):  # to come back is a swap of one
+        if column[profile] >= 0:
+            together[column[profile]] = -np.inf
+    return needed
+
+
+@_compiled
+def _take_out(profile, state, tables):
+    """Take the profile's shares out of `picked`, and leave the rest of the state as it is."""
+    begin, end = tables.member_begin[profile], tables.member_begin[profile + 1]
+    for member in range(begin, end):
+        category = tables.members[member]
+        state.picked[category] = max(state.picked[category] - 1.0 / (end - begin), 0.0)
+
+
+@_compiled
+def _swap_two(start, chosen, weight, k, user, state, tables, search):
+    """Make two swaps that help together, if some are found: the number of the two items that left, to go on from, or -1.
+
+    Args:
+        start: the number of the two to begin with.
+    """
+    _shorten(search)
+    leaving = k if len(state.best) <= SMALL else min(LEAVING, k)
+    most, tries = np.partition(search.loss, leaving - 1)[leaving - 1], max(1, TRIED // len(search.short))
+    for step in range(k * k):
+        number = (start + step) % (k * k)
+        one, two = number // k, number % k
+        if one >= two or max(search.loss[one], search.loss[two]) > most:
+            continue
+        if _repeated(chosen, one, 0) or _repeated(chosen, two, one + 1):
+            continue
+        needed = _without_two(one, two, chosen, weight, user, state, tables, search)
         first, second = chosen[one], chosen[two]
-        _try(first, -1, 0, k, user, state, tables, search)
-        needed = _value(first, weight, state)
-        _try(second, -1, 1, k, user, state, tables, search)
-        needed += _value(second, weight, state) + TIE
-        enters, also, tried = _two(needed, tries, 2, weight, k, user, state, tables, search)
-        looks += tried
+        _copy(state.picked, search.picked[0])
+        _take_out(first, state, tables)
+        _take_out(second, state, tables)
+        enters, also = _two(needed, tries, weight, k, user, state, tables, search)
+        _copy(search.picked[0], state.picked)
         if enters:
-            chosen[one], chosen[two] = enters, also
+            _put(first, -1, k, user, state, tables)
+            _put(second, -1, k, user, state, tables)
             _put(enters, 1, k, user, state, tables)
             _put(also, 1, k, user, state, tables)
-            return True
-        _undo(second, -1, 1, k, user, state, tables, search)
-        _undo(first, -1, 0, k, user, state, tables, search)
-        if looks >= LOOKS:
-            break
-    return False
+            chosen[one], chosen[two] = enters, also
+            return number
+    return -1
 
 
 @_compiled
-def _two(needed, tries, level, weight, k, user, state, tables, search):
-    """Two profiles whose best items are worth more than `needed` together, 0 if none are found, and how many were looked at.
+def _two(needed, tries, weight, k, user, state, tables, search):
+    """Two profiles whose best items are worth more than `needed` together, 0 if none are found.
 
-    Two items are worth no more together than each alone, added up, so one of them must be worth half of what is needed.
+    Two items are worth no more together than each alone, added up. So one of them must be worth half of what is needed; for each of the
+    best, the best other one is looked for. `search.together` says what each is worth alone, on top of `picked`.
     """
-    saved, best, worth = state.saved, state.best, state.worth
-    value, candidates = search.value, search.candidates
-    largest = _values(1 - weight, worth, weight, saved, best, value)
-    tried, count = len(best), 0
-    if 2 * largest <= needed:
-        return 0, 0, tried
-    for profile in range(1, len(best)):
-        if value[profile] + value[profile] > needed:
-            place = count if count < len(candidates) else count - 1
-            if place < count and value[candidates[place]] >= value[profile]:
-                continue
-            while place > 0 and value[candidates[place - 1]] < value[profile]:
-                candidates[place] = candidates[place - 1]
-                place -= 1
-            candidates[place] = profile
-            count = min(count + 1, len(candidates))
-    for number in range(count):
-        profile = candidates[number]
-        worth_of_one = value[profile]
-        if worth_of_one + largest <= needed or number == tries:
+    alone, beside, short = search.together, search.beside, search.short
+    for _ in range(tries):
+        own = _largest(alone)
+        if 2 * own <= needed:
             break
-        _try(profile, 1, level, k, user, state, tables, search)
-        rest = _largest(1 - weight, worth, weight, saved, best)
-        tried += len(best)
-        if worth_of_one + rest > needed:
-            _values(1 - weight, worth, weight, saved, best, value)
-            also = _entering(rest, value, k, user, state, tables)
-            _undo(profile, 1, level, k, user, state, tables, search)
-            return profile, also, tried
-        _undo(profile, 1, level, k, user, state, tables, search)
-    return 0, 0, tried
+        place = _first(alone, own)
+        enters = short[place]
+        _copy(alone, beside)
+        _beside(enters, weight, user, state, tables, search.column, beside)
+        _look_up(enters, k, user, state, tables)
+        following = state.taken[enters] + 1
+        if following < state.found[enters]:
+            beside[place] -= (1 - weight) * (state.worth[enters] - _worth_of(state.values[enters, following], user))
+        else:
+            beside[place] = -np.inf
+        other = _largest(beside)
+        if own + other > needed + TIE:
+            return enters, short[_first(beside, other)]
+        alone[place] = -np.inf  # it has been tried with all others
+    return 0, 0
+
+
+@_compiled
+def _first(values, value):
+    """Where a value is found first."""
+    place = 0
+    while values[place] != value:
+        place += 1
+    return place
+
+
+@_compiled
+def _beside(enters, weight, user, state, tables, column, value):
+    """Take off what profiles are worth less for it when an item enters."""
+    begin, end = tables.member_begin[enters], tables.member_begin[enters + 1]
+    entering_share = 1.0 / (end - begin)
+    for member in range(begin, end):
+        category = tables.members[member]
+        own = user.p[category]
+        if own == 0:
+            continue
+        before = state.picked[category] + user.smoothing * max(own, SMALLEST_SHARE)
+        after = before + entering_share
+        for pair in range(tables.category_begin[category], tables.category_begin[category + 1]):
+            share = tables.pair_share[pair]
+            less = weight * own * math.log((1 + share / before) / (1 + share / after))
+            for place in range(tables.pair_begin[pair], tables.pair_begin[pair + 1]):
+                if column[tables.profile_by_pair[place]] >= 0:
+                    value[column[tables.profile_by_pair[place]]] -= less
 
 
 @_compiled
 def _swap_three(chosen, weight, k, user, state, tables, search):
     """Make three swaps that help together, if there are any."""
-    saved, best, worth = state.saved, state.best, state.worth
+    value = search.value
     for one in range(k):
         for two in range(one + 1, k):
             for three in range(two + 1, k):
@@ -728,13 +868,15 @@ def _swap_three(chosen, weight, k, user, state, tables, search):
                 for level, place in enumerate((one, two, three)):
                     _try(chosen[place], -1, level, k, user, state, tables, search)
                     needed += _value(chosen[place], weight, state)
-                largest = _largest(1 - weight, worth, weight, saved, best)
-                for profile in range(1, len(best)):
+                _values(1 - weight, state.worth, weight, state.saved, state.best, value)
+                largest = _largest(value)
+                for profile in range(1, len(value)):
                     own = _value(profile, weight, state)
-                    if best[profile] == -np.inf or own + 2 * largest <= needed:
+                    if state.best[profile] == -np.inf or own + 2 * largest <= needed:
                         continue
                     _try(profile, 1, 3, k, user, state, tables, search)
-                    enters, also, _ = _two(needed - own, len(search.candidates), 4, weight, k, user, state, tables, search)
+                    _values(1 - weight, state.worth, weight, state.saved, state.best, search.together)
+                    enters, also = _two(needed - own, len(value), weight, k, user, state, tables, search)
                     if enters:
                         _put(enters, 1, k, user, state, tables)
                         _put(also, 1, k, user, state, tables)
