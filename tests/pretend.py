@@ -7,12 +7,14 @@ from collections import Counter
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-DEVICE = torch.device("lazy")  # any but the CPU that needs no library
+DEVICE = torch.device("meta")  # any but the CPU that torch can work out gradients for without a library
 
-WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "equal.default", "is_nonzero")
+TO_HOST = "copy to the host"
+WAITS = (TO_HOST, "_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "equal.default", "is_nonzero")
 """Operations whose result the host waits for."""
 _NO_LAUNCH = (
     "view", "expand", "select.int", "slice", "t.default", "transpose", "permute", "detach", "alias", "unsqueeze", "squeeze", "split",
@@ -101,19 +103,23 @@ class PretendDevice(TorchDispatchMode):
         given = [value for value in tree_flatten((args, kwargs))[0] if isinstance(value, torch.Tensor)]
         tagged = [value for value in given if isinstance(value, Pretended)]
         untagged = [value for value in given if not isinstance(value, Pretended) and value.dim() > 0]
-        if tagged and untagged and not moves:
+        indexes = name.startswith(("aten.index.", "aten.index_put")) and isinstance(args[0], Pretended)  # moves its indices
+        if tagged and untagged and not moves and not indexes:
             raise RuntimeError(f"{name}: tensors of two devices")
         device = kwargs.get("device")
         to_device = device is not None and torch.device(device).type == DEVICE.type
         if to_device:
             kwargs["device"] = torch.device("cpu")
         if tagged or to_device:
-            self.operations[name] += 1
+            self.operations[name if to_device or device is None else TO_HOST] += 1
         result = function(*tree_map(_unwrap, args), **tree_map(_unwrap, kwargs))
         stays = bool(tagged) and (device is None or to_device)
         if name.startswith("aten.copy_") and isinstance(args[0], Pretended):
             return args[0]
         if stays and function._schema.name.endswith("_") and isinstance(args[0], Pretended):
+            if torch.Tag.inplace_view in function.tags:  # the tag has a shape, too
+                with no_dispatch():
+                    function(*args, **kwargs)
             return args[0]  # in place
         if "out" in kwargs and isinstance(kwargs["out"], Pretended):
             return kwargs["out"]

@@ -214,6 +214,19 @@ def test_a_device_gets_few_operations_and_is_never_waited_for(benchmark_task, mo
     assert device.peak <= 3 * scores.numel() * scores.element_size() + categories.n_profiles * categories.n_categories
 
 
+@pytest.mark.parametrize("shape", ["ML-1M", "Grocery"])
+def test_setwise_takes_its_scores_from_a_device_in_a_few_copies(benchmark_task, shape):
+    _, _, scores, p, categories = benchmark_task(shape, users=100)
+    with PretendDevice() as device:
+        own, on_device = categories.to(DEVICE), (put(scores), put(p))
+        device.start()
+        lists = rerank_sweep(*on_device, own, 10, "setwise", [0.1, 0.3])
+    assert torch.equal(take(lists), rerank_sweep(scores, p, categories, 10, "setwise", [0.1, 0.3]))
+    assert device.launches <= 50
+    assert 0 < device.waits <= 20
+    assert device.peak <= 0.1 * scores.numel() * scores.element_size()
+
+
 def test_the_first_call_says_that_it_compiles(monkeypatch, caplog):
     arrays = compiled._arrays
     monkeypatch.setattr(compiled, "PATIENCE", 0.01)
