@@ -24,7 +24,7 @@ BLOCK = 64
 
 CAUTION = 4
 """By how much calibration weighs less, against relevance, in the set that swaps start from."""
-LEAVING, SMALL = 7, 128
+LEAVING, SMALL = 8, 128
 """How many items of a set, those that are missed least, may leave it two at a time, where there are more than `SMALL` profiles."""
 TRIED = 300
 """Profiles to look at, about, for each two items that leave: where there are few, more are tried in the place of the one."""
