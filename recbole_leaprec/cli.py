@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import textwrap
 import time
@@ -21,6 +22,7 @@ INTERRUPTED = 130
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the bare form is `train`. Returns the exit code: 2 after a bad argument, with one line on why."""
+    _wait_asleep()
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv.pop(0) if argv and not argv[0].startswith("-") else "train"
     try:
@@ -46,6 +48,16 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _wait_asleep() -> None:
+    """Have torch's threads sleep while they wait for each other, unless the user says otherwise.
+
+    They spin by default. Beside one other busy process, training ml-100k on two cores took 172 s so, and 10 s with threads that
+    sleep; on a quiet machine spinning is up to a third faster. torch reads this when it is imported.
+    """
+    if "torch" not in sys.modules:
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _fail(error: Exception) -> int:

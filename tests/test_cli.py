@@ -1,6 +1,7 @@
 """The command line as users type it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -154,3 +155,13 @@ def test_the_wheel_carries_the_properties_and_works_without_the_checkout(tmp_pat
                           capture_output=True, text=True, timeout=120)  # fmt: skip
     assert done.stdout.startswith(str(tmp_path / "site")), done.stderr
     assert "(default 0.3)" in done.stdout
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise(given, expected):
+    program = "import os\nfrom recbole_leaprec.cli import main\nmain(['nothing'])\nprint(os.environ['OMP_WAIT_POLICY'])"
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    if given:
+        environment["OMP_WAIT_POLICY"] = given
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == expected, done.stderr
