@@ -99,10 +99,9 @@ class RerankingCollector(CompatCollector):
         for name in PREFERENCES.values():
             if self.register.need(name):
                 self.data_struct.update_tensor(name, interaction[name])
-        positive = torch.zeros_like(scores_tensor, dtype=torch.int)
-        positive[positive_u, positive_i] = 1
-        positives = positive.sum(1, keepdim=True)
-        ranks = scores_tensor.argsort(dim=1, descending=True, stable=True).argsort(dim=1) + 1 if self.ranks_wanted else None
+        positive_u, positive_i = positive_u.to(scores_tensor.device), positive_i.to(scores_tensor.device)
+        positives = torch.bincount(positive_u, minlength=len(scores_tensor)).int()[:, None]
+        ranks = _ranks(scores_tensor) if self.ranks_wanted else None
         for runs in self._sweeps.values():
             if not runs[0].users:
                 self._sweep(runs, scores_tensor, interaction, users=0)  # compiles what has to be, before time is taken
@@ -118,7 +117,8 @@ class RerankingCollector(CompatCollector):
                 if "rec.items" in self._lists_needed:
                     run.struct.update_tensor("rec.items", lists)
                 if "rec.topk" in self._lists_needed:
-                    hits = positive.gather(1, lists)
+                    found = (lists[positive_u] == positive_i[:, None]).int()
+                    hits = torch.zeros_like(lists, dtype=torch.int).index_add_(0, positive_u, found)
                     run.struct.update_tensor("rec.topk", torch.cat([hits, positives], dim=1))
 
     def _sweep(self, runs: list[Collected], scores, interaction, users: int | None = None):
@@ -152,6 +152,18 @@ class RerankingCollector(CompatCollector):
         self.collected = self._running
         self.rerank_with(self.rerankings)
         return self.collected[0].struct
+
+
+def _ranks(scores: torch.Tensor) -> torch.Tensor:
+    """`[B, I]`: the place of each item in a user's ranking, from 1; equal scores by rising id.
+
+    Example:
+        >>> _ranks(torch.tensor([[0.5, 2.0, 0.5]]))
+        tensor([[2, 1, 3]])
+    """
+    order = scores.argsort(dim=1, descending=True, stable=True)
+    places = torch.arange(1, scores.shape[1] + 1, device=scores.device).expand_as(order)
+    return torch.empty_like(order).scatter_(1, order, places)
 
 
 def _now(tensor: torch.Tensor) -> float:
