@@ -73,6 +73,17 @@ def test_a_set_is_never_worse_than_greedy_lists_and_top_k(method, lam):
         assert (found >= objective(scores, p, categories, start, lam, method) - 1e-9).all()
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e3, 1e6, 1e9, 1e12, 1e15, 1e30])
+@pytest.mark.parametrize("method", METHODS)
+def test_scores_of_any_size_come_to_an_end(method, size):
+    scores, p, categories = larger_case(200)
+    scores = scores.double() * size
+    for lam, lists in zip(LAMBDAS, rerank_sweep(scores, p, categories, 10, method, LAMBDAS), strict=True):
+        found = objective(scores, p, categories, lists, lam, method)
+        top = objective(scores, p, categories, rerank(scores, None, categories, 10, "none"), lam, method)
+        assert (found >= top - 1e-9 - 1e-11 * top.abs()).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_lambda_1_is_more_calibrated_than_any_greedy_list(method):
     scores, p, categories = larger_case()

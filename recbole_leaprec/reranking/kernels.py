@@ -616,6 +616,12 @@ def _improve(chosen, weight, k, user, state, tables, search):
 
 
 @njit(nogil=True, inline="always")
+def _more(value, than, size):
+    """Whether a value, of terms of that size, is larger by more than a tie and than rounding: else swaps could go round for ever."""
+    return value > than + TIE + 1e-12 * size
+
+
+@njit(nogil=True, inline="always")
 def _value(profile, weight, state):
     return (1 - weight) * state.worth[profile] + weight * state.saved[profile]
 
@@ -664,7 +670,7 @@ def _swap_one(chosen, weight, k, user, state, tables, search):
     while stayed < k:
         loss[place] = _without_one(place, chosen, weight, user, state, tables, search)
         largest = _largest(without[place])
-        if largest > loss[place] + TIE:
+        if _more(largest, loss[place], abs(largest)):
             leaving, chosen[place] = chosen[place], _entering(largest, without[place], k, user, state, tables)
             _put(leaving, -1, k, user, state, tables)
             _put(chosen[place], 1, k, user, state, tables)
@@ -822,7 +828,7 @@ def _two(needed, tries, weight, k, user, state, tables, search):
         else:
             beside[place] = -np.inf
         other = _largest(beside)
-        if own + other > needed + TIE:
+        if _more(own + other, needed, abs(own) + abs(other)):
             return enters, short[_first(beside, other)]
         alone[place] = -np.inf  # it has been tried with all others
     return 0, 0
