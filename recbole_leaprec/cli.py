@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,8 @@ def _value(key: str, text: str) -> Any:
     except yaml.YAMLError as error:
         raise ValueError(f"{key}: cannot read {text!r}: {str(error).splitlines()[0]}") from error
     if isinstance(value, int | float) and ":" in text:  # yaml takes 0:1:30 for a number to the base of sixty
+        return text
+    if isinstance(value, date):  # no key is one, and a folder may be called so
         return text
     if isinstance(value, str):  # yaml wants 1.0e-3, everybody writes 1e-3
         try:

@@ -96,6 +96,9 @@ PLUGIN_KEYS = {
     "title_field": Key("item feature that names items in reports", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference a step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
     "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
+    "loss_type": Key(
+        "loss that a model whose name ends in CD is trained with", f"{' or '.join(LOSS_TYPES)}; RecBole's for other models", _text_or_none
+    ),
     "gamma": Key("weight of the calibration-disentangled term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
     "bpr_weight": Key("weight of the plain term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
     "num_negatives": Key(

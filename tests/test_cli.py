@@ -121,6 +121,7 @@ def test_help_says_what_a_command_does_and_shows_defaults(command, capsys):
     assert text.startswith("usage: leaprec")
     assert "--rerank_lambda" in text
     assert ("(default 0.3)" if command == "train" else "(default: as trained)") in text
+    assert ("--loss_type" in text) == (command == "train")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,10 @@ def test_help_says_what_a_command_does_and_shows_defaults(command, capsys):
         (["--a=1e-3", "--b=True", "--c=None", "--d=~"], {"a": 0.001, "b": True, "c": None, "d": None}),
         (["--a={'LS': 'valid_and_test'}"], {"a": {"LS": "valid_and_test"}}),
         (["--dataset=ml-1m", "--path=a=b"], {"dataset": "ml-1m", "path": "a=b"}),
+        (
+            ["--data_path=2024-01-01", "--dataset=2024-01-01 10:00:00"],
+            {"data_path": "2024-01-01", "dataset": "2024-01-01 10:00:00"},
+        ),
     ],
 )
 def test_values_are_read_as_users_mean_them(words, expected):
