@@ -1,5 +1,6 @@
 """The models' losses, against losses put together by hand from RecBole's own forward; and models by name."""
 
+import copy
 import math
 
 import pytest
@@ -332,6 +333,17 @@ def test_every_other_model_takes_a_step_and_is_evaluated(make_config, prepare, n
     assert any(not torch.equal(value, before[parameter]) for parameter, value in trainer.model.named_parameters())
     result = trainer.evaluate(valid, load_best_model=False)
     assert 0 <= result["ndcg@10"] <= 1
+
+
+@pytest.mark.parametrize("name", ["NARMCD", "FEARecCD", "SASRecCD"])
+def test_a_model_and_what_it_was_made_with_can_be_copied(make_batch, name):
+    config, _, model, batch = make_batch(name)
+    twin = copy.deepcopy(model)
+    assert copy.deepcopy(ConfigWith(config, gamma=7))["gamma"] == 7
+    assert torch.equal(twin.full_sort_predict(batch), model.full_sort_predict(batch))
+    with torch.no_grad():
+        next(twin.parameters()).add_(1)
+    assert not torch.equal(twin.full_sort_predict(batch), model.full_sort_predict(batch))
 
 
 def test_without_the_cd_term_the_loss_needs_no_preference(make_batch):

@@ -135,4 +135,6 @@ class ConfigWith:
         return key in self._changes or key in self._config
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a copy in the making has no _config yet
+            raise AttributeError(name)
         return getattr(self._config, name)

@@ -21,6 +21,8 @@ class _PrefixRows:
         self.inter_feat = self
 
     def __getattr__(self, name: str):
+        if name.startswith("_"):  # a copy in the making has no _split yet
+            raise AttributeError(name)
         return getattr(self._split, name)
 
     def __getitem__(self, field: str) -> Tensor | _Column:
