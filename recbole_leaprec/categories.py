@@ -141,8 +141,12 @@ class ItemCategories:
         of = torch.repeat_interleave(size)
         return of, torch.arange(len(of), device=of.device) - (size.cumsum(0) - size - self.member_begin[profile])[of]
 
-    def add_shares(self, sums: Tensor, items: Tensor) -> Tensor:
-        """Add p(.|i) of items `[N, ...]` to the rows `[N, C]` of `sums`, in place.
+    def add_shares(self, sums: Tensor, items: Tensor, rows: Tensor | None = None, weights: Tensor | None = None) -> Tensor:
+        """Add p(.|i) of items `[N, ...]` to the rows `[R, C]` of `sums`, in place.
+
+        Args:
+            rows: `[N]` which row the items go to; None for one row after the other.
+            weights: `[N]` what their shares are multiplied by; None for 1.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
@@ -150,8 +154,11 @@ class ItemCategories:
             tensor([[0.5000, 2.5000]])
         """
         of, member = self._members_of(self.profile_of_item[items].flatten())
-        row = of // (items[0].numel() if len(items) else 1)
+        of = of // (items[0].numel() if len(items) else 1)
         share = self.pair_share.to(sums.dtype)[self.pair_of_member[member]]
+        if weights is not None:
+            share = share * weights[of]
+        row = of if rows is None else rows[of]
         sums.view(-1).index_add_(0, row * self.n_categories + self.members[member], share)
         return sums
 

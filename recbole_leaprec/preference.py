@@ -21,8 +21,7 @@ def preference_table(items: Tensor, offsets: Tensor, categories: ItemCategories,
         offsets: `[U+1]`, user u's items are `items[offsets[u]:offsets[u+1]]`.
         alpha: how much a step back counts, in (0, 1]; 1 gives the static preference.
     """
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
+    check_alpha(alpha)
     lengths, by_length = (offsets[1:] - offsets[:-1]).sort(descending=True, stable=True)
     starts = offsets[:-1][by_length]
     # How many users still have an item at step t; longest first, so that they are always the leading rows.
@@ -63,11 +62,15 @@ def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCa
             f"{int(bad.sum())} items of the histories are not item ids (1 to {categories.n_items - 1}), "
             f"the first is {int(items[bad][0])}"
         )
+    check_alpha(alpha)
+    users, ends = torch.repeat_interleave(lengths), lengths.cumsum(0)
+    weights = alpha ** (ends[users] - 1 - torch.arange(len(items))).double()
+    total = torch.zeros(len(histories), dtype=torch.float64).index_add_(0, users, weights)
     device = categories.device
-    ends = lengths.cumsum(0)
-    offsets = torch.cat([ends.new_zeros(1), ends]).to(device)
-    table = preference_table(items.to(device), offsets, categories, alpha)
-    preference = torch.zeros(len(histories), categories.n_categories, device=device)
-    known = (lengths > 0).to(device)
-    preference[known] = table[offsets[1:][known] - 1]
-    return preference
+    sums = torch.zeros(len(histories), categories.n_categories, dtype=torch.float64, device=device)
+    return categories.add_shares(sums, items.to(device), users.to(device), (weights / total[users]).to(device)).float()
+
+
+def check_alpha(alpha: float) -> None:
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
