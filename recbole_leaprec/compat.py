@@ -18,6 +18,7 @@ from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import numpy as np
 import pandas as pd
@@ -220,6 +221,8 @@ class CompatDataset(SequentialDataset):
                 files = archive.with_name("files")
                 extract_zip(str(archive), str(files))
             except (OSError, RuntimeError, zipfile.BadZipFile) as error:
+                if isinstance(error, HTTPError):
+                    error.close()  # it holds the server's answer open, and Python 3.14 warns about that
                 raise ValueError(
                     f"dataset {self.dataset_name!r} is not in {target.parent} and could not be downloaded from {url}: "
                     f"{error}. Put {self.dataset_name}.inter and {self.dataset_name}.item into {target}, "

@@ -171,8 +171,9 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(server, tmp_path, 
     config = make_config(data_path=str(tmp_path / "fresh"))
     with pytest.raises(
         ValueError, match=r"'toy' is not in .*fresh and could not be downloaded .* Put toy.inter and toy.item into"
-    ):
+    ) as failed:
         dataset_from(url)(config)
+    assert failed.value.__cause__.fp.closed
     assert not (tmp_path / "fresh").exists()
 
 
