@@ -10,7 +10,7 @@ VENV := .venv
 INSTALLED := $(VENV)/.installed
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo test lint bench browser constraints newest oldest pythons wheel clean
+.PHONY: run demo test quick lint bench browser constraints newest oldest pythons wheel clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
@@ -18,12 +18,17 @@ run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 demo: $(INSTALLED)  ## a small study on ml-100k, and its report
 	$(VENV)/bin/python run_leaprec.py study --spec=properties/study/ml-100k.yaml --output_dir=output/demo
 
-test: $(INSTALLED) lint browser  ## the whole suite
-	$(VENV)/bin/python -m pytest
+test: $(INSTALLED) lint browser  ## linters, types, the whole suite, and how much of the package it runs
+	$(VENV)/bin/python -m pytest --cov
+
+quick: $(INSTALLED)  ## the tests that take a moment, without Ray and without a browser
+	$(VENV)/bin/python -m pytest -m "not slow and not ray and not browser"
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/oxlint --deny-warnings recbole_leaprec/page/js
 
 # The report's page is tested in a real browser. Debian's own, since selenium would download one.
 browser:  ## Debian's chromium and its driver, where they are missing
@@ -99,4 +104,4 @@ wheel: browser  ## the wheel by plain pip, a run of `leaprec` in another folder,
 	rm -rf $(WHEEL)
 
 clean:
-	rm -rf $(VENV) .environments build dist *.egg-info .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) .environments build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache

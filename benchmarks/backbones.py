@@ -14,7 +14,7 @@ import torch
 
 from recbole_leaprec import evaluate
 from recbole_leaprec.checkpoint import load_checkpoint
-from recbole_leaprec.evaluator import Reranking
+from recbole_leaprec.reranking import Reranking
 
 LAMBDAS = (0.3, 0.5, 0.7)
 METRICS = {"HR@10": "hit@10", "nDCG@10": "ndcg@10", "S_KL@10": "skl@10"}

@@ -1,4 +1,4 @@
-"""Preparing the data: the plugin's sequences, kept once, against RecBole's own dataset, one padded row a prefix.
+"""Preparing the data: the plugin's sequences, kept once, against RecBole's own dataset, one padded row per prefix.
 
     python benchmarks/data.py [--dataset=ml-1m] [--data_path=../shared/data] [--length=200] [--out=benchmarks/data.md]
 

@@ -18,8 +18,8 @@ from statistics import mean
 
 import torch
 
-from recbole_leaprec.evaluator import Reranking
-from recbole_leaprec.quick_start import trained_run
+from recbole_leaprec.reranking import Reranking
+from recbole_leaprec.run import trained_run
 
 # lambda: (HR@10, nDCG@10, S_KL@10) on ML-1M; None is the plain ranking.
 AUTHORS = {
@@ -59,8 +59,8 @@ def curves(run: Path, methods: list[str], protocol: str, data_path: str | None) 
                     chosen[name, at] = replace(METHODS[name], lam=lam)
             asked = list(dict.fromkeys(chosen.values()))
             plain, *reranked = trainer.evaluate_rerankings(prepared.test_data, [Reranking(), *asked])
-    metrics = dict(zip(asked, (entry["metrics"] for entry in reranked), strict=True))
-    result: dict[str, dict] = {PLAIN: {None: plain["metrics"]}}
+    metrics = dict(zip(asked, (entry.metrics for entry in reranked), strict=True))
+    result: dict[str, dict] = {PLAIN: {None: plain.metrics}}
     for (name, at), reranking in chosen.items():
         result.setdefault(name, {})[at] = metrics[reranking] | {"lambda": reranking.lam}
     return result
@@ -80,7 +80,7 @@ def lambdas_for(targets: Sequence[float], reranking: Reranking, trainer, valid_d
     asked = list(FIRST)
     for _ in range(STEPS):
         results = trainer.evaluate_rerankings(valid_data, [replace(reranking, lam=lam) for lam in asked])
-        known |= {lam: result["metrics"]["skl@10"] for lam, result in zip(asked, results, strict=True)}
+        known |= {lam: result.metrics["skl@10"] for lam, result in zip(asked, results, strict=True)}
         lambdas, asked = sorted(known), []
         for target in targets:
             meets = next(n for n, lam in enumerate(lambdas) if known[lam] <= target)

@@ -17,7 +17,8 @@ from recbole.model.abstract_recommender import SequentialRecommender
 from tqdm import tqdm
 
 from recbole_leaprec import run_leaprec
-from recbole_leaprec.model import UNSUPPORTED, get_model
+from recbole_leaprec.model import get_model
+from recbole_leaprec.model_names import UNSUPPORTED
 
 SETTINGS = {"MAX_ITEM_LIST_LENGTH": 20, "train_batch_size": 512}  # many of them take minutes an epoch at length 50
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""Lists for a million users: users a second in one process and over Ray, and the memory that it takes from start to end.
+"""Lists for a million users: users per second in one process and over Ray, and the memory that it takes from start to end.
 
     python benchmarks/recommend.py [--users=1000000] [--length=100] [--dataset=ml-1m] [--data_path=../shared/data]
                                    [--out=benchmarks/recommend.md]
@@ -25,7 +25,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet
 
-from recbole_leaprec.quick_start import load_model
+from recbole_leaprec.run import Run
 
 ENGINES = {
     "one process": ["--engine=local"],
@@ -36,7 +36,7 @@ TENTHS = 10
 
 
 def write_histories(path: Path, checkpoint: Path, arguments: argparse.Namespace) -> None:
-    _, dataset, _, _ = load_model(checkpoint)
+    dataset = Run.trained(checkpoint).dataset
     tokens = dataset.field2id_token[dataset.iid_field][dataset.sequences.items.numpy()]
     random = np.random.default_rng(0)
     schema = pa.schema([("user", pa.string()), ("items", pa.list_(pa.string()))])
@@ -60,7 +60,7 @@ def memory(process: psutil.Process) -> int:
 
 
 def measure(command: list[str], log: Path) -> dict:
-    """Seconds of the whole command, and `(seconds, users so far, bytes)` once a second."""
+    """Seconds of the whole command, and `(seconds, users so far, bytes)` once per second."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     started, curve = time.perf_counter(), []
     with log.open("w") as output:

@@ -14,9 +14,8 @@ from pathlib import Path
 import torch
 
 from recbole_leaprec import evaluate
-from recbole_leaprec.evaluator import Reranking
-from recbole_leaprec.reranking import RERANKERS
-from recbole_leaprec.table import TITLES
+from recbole_leaprec.metric_titles import TITLES
+from recbole_leaprec.reranking import RERANKERS, Reranking
 
 LAMBDAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 METRICS = ("hit@10", "ndcg@10", "skl@10", "ckl@10")
@@ -34,7 +33,7 @@ def main() -> None:
         changes = {"output_dir": f"{folder}/run", "eval_batch_size": 1024}
         if arguments.data_path:
             changes["data_path"] = arguments.data_path
-        methods = [name for name, reranker in RERANKERS.items() if reranker.target]
+        methods = [name for name, reranker in RERANKERS.items() if reranker.preference]
         result = evaluate(arguments.checkpoint, changes, [Reranking(name, lam) for name in methods for lam in LAMBDAS])
     titles = [f"{TITLES[name]}@{k}" for name, _, k in (metric.partition("@") for metric in METRICS)]
     lines = [f"| method | lambda | {' | '.join(titles)} | seconds |", "|---|---|" + "---|" * (len(METRICS) + 1)]

@@ -2,7 +2,7 @@
 
     python benchmarks/train.py [--threads=1] [--repeats=5] [--out=benchmarks/train.md]
 
-RecBole trains one padded row a prefix, SASRecCD every position of a sequence in one pass; both see every training target
+RecBole trains one padded row per prefix, SASRecCD every position of a sequence in one pass; both see every training target
 once, with one uniform negative. Anomaly detection, which RecBole switches on for every model, is off for both. Epochs are
 timed in turn, and the best of several counts: the machine may be busy with other things.
 """

@@ -1,33 +1,32 @@
 """Calibrated sequential recommendation for RecBole: LeapRec (CIKM '24), its competitors, and S_KL@K.
 
-The tensor functions need no RecBole; `run_leaprec` and `evaluate` are the whole way from files to figures.
+The tensor functions need no RecBole; `run_leaprec` and `evaluate` go the whole way from files to metrics.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from recbole_leaprec.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from recbole_leaprec.calibration import miscalibration
-    from recbole_leaprec.categories import ItemCategories
-    from recbole_leaprec.preference import sequential_preference
+    from recbole_leaprec.core.calibration import miscalibration
+    from recbole_leaprec.core.categories import ItemCategories
+    from recbole_leaprec.core.preference import sequential_preference
     from recbole_leaprec.quick_start import evaluate, run_leaprec
-    from recbole_leaprec.reranking import rerank
+    from recbole_leaprec.recommend.rerank_frame import rerank_frame
+    from recbole_leaprec.reranking.lists import rerank
 
 __version__ = "0.1.0"
-__all__ = ["ItemCategories", "evaluate", "miscalibration", "rerank", "run_leaprec", "sequential_preference"]
+__all__ = ["ItemCategories", "evaluate", "miscalibration", "rerank", "rerank_frame", "run_leaprec", "sequential_preference"]
 
-_HOMES = {
-    "ItemCategories": "categories",
-    "evaluate": "quick_start",
-    "miscalibration": "calibration",
-    "rerank": "reranking",
-    "run_leaprec": "quick_start",
-    "sequential_preference": "preference",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # Torch takes a second to import and RecBole several: each name brings in what it needs itself.
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ItemCategories": "core.categories",
+        "evaluate": "quick_start",
+        "miscalibration": "core.calibration",
+        "rerank": "reranking.lists",
+        "rerank_frame": "recommend.rerank_frame",
+        "run_leaprec": "quick_start",
+        "sequential_preference": "core.preference",
+    },
+)

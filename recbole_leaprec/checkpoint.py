@@ -1,58 +1,37 @@
-"""Checkpoints: tensors and plain values only, so that loading one runs no code from it."""
+"""Checkpoints, model.pth: tensors and plain values only, so that loading one runs no code from it.
+
+What one holds, as `LeapRecTrainer` writes it: `format`, the mark of this form; `config`, to make the config again; `dataset`, the
+fingerprint of the data; `serving`, what lists are made of (`data.frozen`); `state_dict` and `other_parameter` of the model; `epoch`,
+`cur_step`, `best_valid_score` and `optimizer` of the training.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from recbole_leaprec.categories import ItemCategories
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.run_folder import written_whole
+from recbole_leaprec.files import written_whole
 
-FORMAT = "recbole-leaprec checkpoint 1"
-
-
-def fingerprint(dataset: SequenceDataset) -> dict[str, Any]:
-    """What a model is tied to: the items by their ids, their categories, and the sequences."""
-    tokens = "\n".join(map(str, dataset.field2id_token[dataset.iid_field])).encode()
-    categories, sequences = dataset.categories, dataset.sequences
-    return {
-        "users": dataset.user_num - 1,
-        "items": dataset.item_num - 1,
-        "categories": dataset.categories.n_categories,
-        "interactions": len(dataset.sequences.items),
-        "item ids": _digest(tokens),
-        "sequences": _digest(sequences.items.numpy().tobytes(), [sequences.offsets.numpy().tobytes()]),
-        "items' categories": _digest("\n".join(categories.names).encode(), _shares(categories)),
-    }
+FORMAT = "recbole-leaprec checkpoint 2"
+EARLIER = ("recbole-leaprec checkpoint 1",)
+"""Forms that are still read, for evaluation: they lack what lists are made of."""
 
 
-def _shares(categories: ItemCategories) -> Iterator[bytes]:
-    """p(c|i) of all items, some rows at a time."""
-    for items in torch.arange(categories.n_items).split(2**12):
-        yield categories.shares(items).numpy().tobytes()
-
-
-def _digest(first: bytes, rest: Iterable[bytes] = ()) -> str:
-    digest = hashlib.sha256(first)
-    for part in rest:
-        digest.update(part)
-    return digest.hexdigest()[:16]
-
-
-def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
-    """Write a checkpoint, all of it or nothing."""
+def save_checkpoint(path: Path, content: dict[str, Any], mark: str = FORMAT) -> None:
+    """Write a checkpoint with the mark of its form, all of it or nothing."""
     with written_whole(path) as scratch:
-        torch.save({"format": FORMAT, **content}, scratch)
+        torch.save({"format": mark, **content}, scratch)
 
 
-def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Read a checkpoint of ours; ValueError if there is none at `path`, or if it is something else."""
+def load_checkpoint(
+    path: str | Path, device: torch.device | str = "cpu", marks: Sequence[str] = (FORMAT, *EARLIER)
+) -> dict[str, Any]:
+    """Read a checkpoint of ours; ValueError if there is none at `path`, or if it has none of these marks."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
@@ -65,14 +44,14 @@ def load_checkpoint(path: str | Path, device: torch.device | str = "cpu") -> dic
             f"{path} is not a checkpoint of this plugin (it is damaged, or holds more than tensors and plain values, as "
             f"RecBole's own checkpoints do): {type(error).__name__} {str(error).partition(chr(10))[0]}"
         ) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a checkpoint of this plugin: it lacks the mark {FORMAT!r}")
+    if not isinstance(content, dict) or content.get("format") not in marks:
+        raise ValueError(f"{path} is not a checkpoint of this plugin: it lacks the mark {marks[0]!r}")
     return content
 
 
 def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Path) -> None:
     """ValueError if the dataset is not the one that the checkpoint was trained on."""
-    now, then = fingerprint(dataset), content["dataset"]
+    now, then = dataset.fingerprint, content["dataset"]
     changed = [f"{key} {then.get(key)} then, {now[key]} now" for key in now if now[key] != then.get(key)]
     if changed:
         raise ValueError(
@@ -81,7 +60,7 @@ def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Pa
         )
 
 
-def restore(model: torch.nn.Module, content: dict[str, Any], path: str | Path) -> None:
+def restore(model: Any, content: dict[str, Any], path: str | Path) -> None:
     """Put a checkpoint's parameters into a model; ValueError if they do not fit it."""
     try:
         model.load_state_dict(content["state_dict"])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from recbole_leaprec.slow_step import slow_step
 
 _logger = logging.getLogger(__name__)
 
@@ -36,12 +40,13 @@ def connected(address: str | None = None) -> Iterator[bool]:
     if address and address not in ("auto", "local"):
         _check_answers(address)
     try:
-        ray.init(
-            address=address or "local",
-            include_dashboard=None if address else False,
-            log_to_driver=False,
-            logging_level="ERROR",
-        )
+        with slow_step(f"joining the Ray cluster at {address}" if address else "starting a local Ray"):
+            ray.init(
+                address=address or "local",
+                include_dashboard=None if address else False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except ConnectionError as error:
         # Since Ray 2.59 a local Ray leaves a token in ~/.ray, and every `ray start` after that asks for it.
         token = "" if "RAY_AUTH_MODE" in os.environ else "; if the cluster asks for a token, set RAY_AUTH_MODE=token"
@@ -122,3 +127,14 @@ def _check_answers(address: str) -> None:
         raise ValueError(
             f"no Ray cluster answers at {address!r} (--ray_address, RAY_ADDRESS): {error}; start one with `ray start --head`"
         ) from error
+
+
+@contextmanager
+def interrupts_as_before() -> Iterator[None]:
+    """Ray Tune takes Ctrl-C for itself, and after a search that nobody interrupted it does not give it back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)

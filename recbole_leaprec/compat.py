@@ -1,8 +1,8 @@
 """What RecBole 1.2 needs to run right on current packages, with the reason beside each piece.
 
 Pieces that name numpy 2, pandas 3 or torch 2 can go when RecBole catches up with that package; the others mend what RecBole
-does on any version. All but three are subclasses: numpy gets back a name, torch's anomaly detection is switched off again, and a
-trainer is made while `get_tensorboard` is ours.
+does on any version. All but three are subclasses: numpy gets back a name, torch's anomaly detection is switched off again, and
+`get_tensorboard` is replaced while a trainer is made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,21 +22,22 @@ from urllib.error import HTTPError
 
 import numpy as np
 import pandas as pd
-import recbole
-import recbole.model.sequential_recommender
+import recbole.model.sequential_recommender  # noqa: F401, anomaly detection: below
 import recbole.trainer.trainer as recbole_trainer
 import torch
 from recbole.config import Config
 from recbole.data.dataset import Dataset, SequentialDataset
-from recbole.evaluator import Collector
 from recbole.trainer import Trainer
 from recbole.utils import FeatureType
 from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
 from torch.utils.tensorboard import SummaryWriter
 
-RECBOLE_PROPERTIES = Path(recbole.__file__).parent / "properties"
+from recbole_leaprec.keys import recbole_folder
+
+RECBOLE_PROPERTIES = recbole_folder() / "properties"
 
 # Any version: RecBole's SINE module switches anomaly detection on when it is imported, for every model and every step after it.
+# Its models are imported above, so that it has done so by now.
 torch.autograd.set_detect_anomaly(False)
 # torch 2.4: RecBole's training loop makes its GradScaler by a name that torch has renamed; the warning would land in a progress bar.
 warnings.filterwarnings("ignore", message=r".*GradScaler.*is deprecated", category=FutureWarning, module=r"recbole\..*")
@@ -48,7 +49,7 @@ class CompatConfig(Config):
     def compatibility_settings(self):
         # numpy 2: RecBole's metrics and interactions read np.float at run time, and its own way of providing that reads
         # np.float_, which is gone. The other names that it reads (np.bool, np.long) are there again.
-        np.float = np.float64
+        np.float = np.float64  # type: ignore[attr-defined]  # that it is not there is why
 
     def _load_cmd_line(self):
         # Any version: RecBole parses sys.argv inside Config, which is wrong in a library call, a test or a Ray worker.
@@ -78,7 +79,10 @@ NO_NUMBER = ("na", "n/a", "nan", "null", "none")
 """What is as good as an empty field where a number should be."""
 
 
-def fields_of(path: str | Path, config) -> list[str]:
+MAKE_ATOMIC = "`leaprec data csv --interactions=FILE --items=FILE` makes atomic files out of tables"
+
+
+def fields_of(path: str | Path, config: Config) -> list[str]:
     """The fields that an atomic file has, in its order; ValueError if it has one twice."""
     fields = [column.partition(":")[0] for column in _columns(path, config)]
     for field in fields:
@@ -87,28 +91,45 @@ def fields_of(path: str | Path, config) -> list[str]:
     return fields
 
 
-def read_atomic(path: str | Path, config, fields: Collection[str]) -> pd.DataFrame:
+def read_atomic(path: str | Path, config: Config, fields: Collection[str]) -> pd.DataFrame:
     """These fields of an atomic file, as text.
 
     Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
     """
     names = fields_of(path, config)
+    _check_width(path, config, len(names))
     try:
         return pd.read_csv(
             path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=names, usecols=list(fields),
             dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
         )  # fmt: skip
     except ValueError as error:  # pandas' errors of parsing are such
-        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}") from error
+        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}. {MAKE_ATOMIC}") from error
 
 
-def _columns(path: str | Path, config) -> list[str]:
+def _check_width(path: str | Path, config: Any, fields: int) -> None:
+    """ValueError for a row with more fields than the header: pandas would take its first for a label, and shift all others."""
+    sign = config["field_separator"]
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.count(sign.encode()) >= fields:
+                raise ValueError(
+                    f"{path}, line {number}: {line.count(sign.encode()) + 1} fields, and the header has {fields}; does a text hold "
+                    f"the sign between the fields, {sign!r} (field_separator)? {MAKE_ATOMIC}"
+                )
+
+
+def _columns(path: str | Path, config: Config) -> list[str]:
     with open(path, encoding=config["encoding"]) as file:
         return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
 
 
 class CompatDataset(SequentialDataset):
     """RecBole's sequential dataset on pandas 3, with ties of time in file order."""
+
+    inter_feat: Any
+    user_feat: Any
+    """Tables while the dataset is read, RecBole's Interactions from `_change_feat_format` on."""
 
     def _load_feat(self, filepath, source):
         # pandas 3: RecBole fills missing sequences by a chained fillna(inplace=True), which is ignored. Any version: it reads
@@ -122,6 +143,7 @@ class CompatDataset(SequentialDataset):
                     f"{filepath}: column {column!r} of the header is not <field>:<type>, "
                     f"with a type of {', '.join(t.value for t in FeatureType)}"
                     + ("; are there tabs between the columns (field_separator)?" if "," in column else "")
+                    + f". {MAKE_ATOMIC}"
                 )
             if (load is None or field in load) and (unload is None or field not in unload):
                 types[field] = FeatureType(kind)
@@ -206,7 +228,7 @@ class CompatDataset(SequentialDataset):
             self.inter_feat = ordered.drop_duplicates([self.uid_field, self.iid_field], keep=keep)
 
     def _change_feat_format(self):
-        # Any version: past SequentialDataset, which would copy one padded row a prefix.
+        # Any version: past SequentialDataset, which would copy one padded row per prefix.
         Dataset._change_feat_format(self)
 
     def _download(self):
@@ -240,24 +262,8 @@ class CompatDataset(SequentialDataset):
                         raise
 
 
-class CompatCollector(Collector):
-    """RecBole's collector, for the metrics that need counts."""
-
-    def get_data_struct(self):
-        # Any version: RecBole calls .cpu() on counts and Counters too: GiniIndex, ItemCoverage and their like crash.
-        struct = self.data_struct
-        for key, value in struct._data_dict.items():
-            if isinstance(value, torch.Tensor):
-                struct[key] = value.cpu()
-        finished = type(struct)()
-        finished._data_dict.update(struct._data_dict)
-        for key in [key for key in struct._data_dict if key.startswith("rec.") or key == "data.label"]:
-            del struct[key]
-        return finished
-
-
 class TensorBoard:
-    """A writer that begins its file, and the thread that writes it, with the first figure: an evaluation has none."""
+    """A writer that begins its file, and the thread that writes it, with the first value: an evaluation has none."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -288,7 +294,7 @@ class CompatTrainer(Trainer):
 
 
 @contextlib.contextmanager
-def _tensorboard_in(folder: Path):
+def _tensorboard_in(folder: Path) -> Iterator[None]:
     """Any version: RecBole's trainer opens its writer in ./log_tensorboard, under the name of the log file: one for all our runs."""
     original = recbole_trainer.get_tensorboard
     recbole_trainer.get_tensorboard = lambda logger: TensorBoard(folder)

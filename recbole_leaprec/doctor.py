@@ -18,6 +18,7 @@ PACKAGES = {
     "torch": ("torch", "every command"),
     "numpy": ("numpy", "every command"),
     "pandas": ("pandas", "every command"),
+    "click": ("click", "every command"),
     "pyyaml": ("yaml", "every command"),
     "tqdm": ("tqdm", "every command"),
     "tensorboard": ("tensorboard", "every command that trains"),

@@ -36,7 +36,8 @@ def interruptible() -> Iterator[None]:
 
 
 def _interrupt_main() -> None:
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # ends a wait, too
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)  # ends a wait, too
     else:  # Windows
         _thread.interrupt_main()

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from recbole.utils import set_color
 from tqdm import tqdm
 
-from recbole_leaprec.checkpoint import check_fits, fingerprint, load_checkpoint, restore, save_checkpoint
+from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore, save_checkpoint
 from recbole_leaprec.compat import CompatTrainer
 from recbole_leaprec.data import HISTORY_END, SequenceDataset
-from recbole_leaprec.evaluator import Reranking, RerankingCollector
-from recbole_leaprec.evaluator.metrics import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+from recbole_leaprec.data.frozen import freeze
+from recbole_leaprec.evaluator import Evaluation, RerankingCollector
+from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+from recbole_leaprec.lr_schedule import SCHEDULES
 from recbole_leaprec.model.cd_mixin import PREFERENCE
-from recbole_leaprec.schedule import SCHEDULES
+from recbole_leaprec.reranking.lists import SHORT_LISTS
+from recbole_leaprec.reranking.reranking import Reranking
+
+if TYPE_CHECKING:
+    from recbole_leaprec.config import LeapRecConfig
+
+_logger = logging.getLogger(__name__)
 
 
 class LeapRecTrainer(CompatTrainer):
@@ -27,14 +38,20 @@ class LeapRecTrainer(CompatTrainer):
     - Checkpoints hold tensors and plain values.
     """
 
-    def __init__(self, config, model, dataset: SequenceDataset):
+    item_tensor: Any
+
+    def __init__(self, config: LeapRecConfig, model: Any, dataset: SequenceDataset):
         super().__init__(config, model)
         self.dataset = dataset
         self.saved_model_file = str(Path(config["output_dir"]) / "model.pth")
-        self.eval_collector = RerankingCollector(config)
-        self.eval_collector.set_categories(dataset.categories.to(self.device))
-        self._fingerprint = fingerprint(dataset)
+        self.categories = dataset.categories.to(self.device)
         self._tables: dict[float, torch.Tensor] = {}
+        self._short_before = 0
+
+    @cached_property
+    def _serving(self) -> dict[str, Any]:
+        """All that making lists needs beside the parameters; it does not change while a model is trained."""
+        return freeze(self.dataset, self.model)
 
     def preference(self, history_end: torch.Tensor, alpha: float) -> torch.Tensor:
         """`[..., C]`: the preference after each of these flat positions."""
@@ -58,48 +75,51 @@ class LeapRecTrainer(CompatTrainer):
         return super()._train_epoch(bar, epoch_idx, loss_with_preference)
 
     def _valid_epoch(self, valid_data, show_progress=False):
-        score, result = super()._valid_epoch(
-            valid_data, show_progress=False
-        )  # its bar would stay on the screen, one an epoch
+        # Without a bar: it would stay on the screen, one per epoch.
+        score, result = super()._valid_epoch(valid_data, show_progress=False)
         for metric, value in result.items():
             self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict, default=0))
         return score, result
 
-    def _full_sort_batch_eval(self, batched_data):
-        interaction, scores, positive_u, positive_i = super()._full_sort_batch_eval(batched_data)
+    def add_preferences(self, interaction: Any, collector: RerankingCollector) -> None:
+        """Put the preferences that a collector needs into a batch: those after the last item before each target."""
         end = interaction[HISTORY_END]
         if self.config["preference_history"] == "training":
             end = self.dataset.sequences.last_in_training(end.cpu()).to(end.device)
         for field, alpha in ((SEQUENTIAL_PREFERENCE, self.config["alpha"]), (STATIC_PREFERENCE, 1.0)):
-            if self.eval_collector.needs(field):
+            if collector.needs(field):
                 interaction[field] = self.preference(end, alpha)
-        return interaction, scores, positive_u, positive_i
 
+    @torch.no_grad()
     def evaluate_rerankings(
-        self, eval_data, rerankings: list[Reranking], show_progress: bool = False, ranks: bool = False
-    ) -> list[dict[str, Any]]:
-        """Metrics of each reranking, from one pass of scoring: `[{"metrics": ..., "seconds": ..., "struct": ...}]`.
+        self, eval_data: Any, rerankings: Sequence[Reranking], show_progress: bool = False, per_user: bool = False
+    ) -> list[Evaluation]:
+        """Score every user once and rerank in every way; an `Evaluation` for each.
 
-        `struct` is what RecBole's evaluator gets; `per_user` reads it, too. With `ranks`, it holds the places of the lists' items
-        in the model's own ranking.
+        Args:
+            per_user: whether evaluations hold every user's metrics, and the places of the lists' items in the model's own ranking.
         """
-        before = self.eval_collector.rerankings
-        self.eval_collector.rerank_with(rerankings)
-        self.eval_collector.ranks_wanted = ranks
-        try:
-            self.evaluate(eval_data, load_best_model=False, show_progress=show_progress)
-        finally:
-            self.eval_collector.rerank_with(before)
-            self.eval_collector.ranks_wanted = False
-        return [
-            {"metrics": plain(self.evaluator.evaluate(run.struct)), "seconds": run.seconds, "struct": run.struct}
-            for run in self.eval_collector.collected
-        ]
+        self.model.eval()
+        self.tot_item_num = eval_data.dataset.item_num
+        if self.item_tensor is None:
+            self.item_tensor = eval_data.dataset.get_item_feature().to(self.device)
+        collector = RerankingCollector(self.config, self.categories, rerankings, self.eval_collector.data_struct, per_user)
+        for batch in tqdm(eval_data, desc="evaluating", unit="batch", disable=not show_progress):
+            interaction, scores, positive_u, positive_i = self._full_sort_batch_eval(batch)
+            self.add_preferences(interaction, collector)
+            collector.eval_batch_collect(scores, interaction, positive_u, positive_i)
+        evaluations = collector.evaluations(self.evaluator)
+        for one in evaluations:
+            if one.short and one.short != self._short_before:  # warn once per count, not once per epoch
+                self._short_before = one.short
+                _logger.warning(SHORT_LISTS, one.short, one.users, max(self.config["topk"]))
+        return evaluations
 
     def evaluate(self, eval_data, load_best_model=True, model_file=None, show_progress=False):
+        """Metrics of the plain ranking, as RecBole's trainer has them; its validation calls this."""
         if load_best_model:
             self.load(model_file or self.saved_model_file)
-        return super().evaluate(eval_data, load_best_model=False, show_progress=show_progress)
+        return self.evaluate_rerankings(eval_data, [Reranking()], show_progress)[0].metrics
 
     def load(self, path: str | Path) -> dict[str, Any]:
         """Put a checkpoint's parameters into the model; ValueError if it does not fit the dataset or the model."""
@@ -112,7 +132,8 @@ class LeapRecTrainer(CompatTrainer):
         path = Path(kwargs.pop("saved_model_file", self.saved_model_file))
         content = {
             "config": self.config.plain(),
-            "dataset": self._fingerprint,
+            "dataset": self.dataset.fingerprint,
+            "serving": self._serving,
             "epoch": epoch,
             "cur_step": self.cur_step,
             "best_valid_score": float(self.best_valid_score),
@@ -126,8 +147,3 @@ class LeapRecTrainer(CompatTrainer):
         save_checkpoint(path, content)
         if verbose:
             self.logger.info(set_color("Saving current", "blue") + f": {path}")
-
-
-def plain(result: dict[str, Any]) -> dict[str, float]:
-    """Metrics as Python floats, for json and checkpoints."""
-    return {name: float(value) for name, value in result.items()}

@@ -22,6 +22,12 @@ settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
 @pytest.fixture
 def toy(tmp_path) -> Path:
     """30 users with 3 to 25 interactions over 40 items of 4 genres; rows in random order, times with ties."""

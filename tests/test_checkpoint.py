@@ -118,7 +118,9 @@ def test_a_run_is_measured_with_its_settings_and_at_its_best_epoch(toy, tmp_path
 
 def test_evaluate_cannot_change_the_model(run):
     folder, _ = run
-    with pytest.raises(ValueError, match="a trained run cannot change 'hidden_size'"):
+    with pytest.raises(ValueError, match="'hidden_size' of a trained run cannot be changed"):
         evaluate(folder / "model.pth", {"hidden_size": 16})
-    with pytest.raises(ValueError, match=r"a trained run cannot change 'rerank_lamda' here; did you mean 'rerank_lambda'\?"):
+    with pytest.raises(
+        ValueError, match=r"'rerank_lamda' of a trained run cannot be changed here; did you mean 'rerank_lambda'\?"
+    ):
         evaluate(folder / "model.pth", {"rerank_lamda": 0.5})

@@ -18,6 +18,8 @@ from recbole_leaprec.recommend import Recommender, engines
 from recbole_leaprec.tune import tune
 from tests.toy import SMALL
 
+pytestmark = pytest.mark.ray
+
 RAY = Path(sys.executable).with_name("ray")
 
 
@@ -98,12 +100,12 @@ def wait_for_nodes(address: str, count: int) -> None:
     script = (
         "import ray, sys, time\n"
         f"ray.init({address!r}, logging_level='ERROR', log_to_driver=False)\n"
-        "for _ in range(300):\n"
+        "for _ in range(900):\n"
         f"    if sum(node['Alive'] for node in ray.nodes()) == {count}: sys.exit(0)\n"
         "    time.sleep(0.2)\n"
         "sys.exit(1)\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=240)
 
 
 @contextmanager

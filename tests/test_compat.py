@@ -136,7 +136,7 @@ def test_a_number_may_be_missing_in_words_and_a_file_may_begin_with_a_mark(tmp_p
     ("header", "message"),
     [
         ("user_id:token\titem_id:token\ttimestamp:float\tx:token\tx:token", "there are two fields 'x' in the header"),
-        ("user_id:token\titem_id:token\ttimestamp:float\tx:token", r"toy\.inter cannot be read with its 4 fields"),
+        ("user_id:token\titem_id:token\ttimestamp:float\tx:token", r"toy\.inter, line 2: 5 fields, and the header has 4"),
     ],
 )
 def test_a_header_that_does_not_fit_its_rows_is_named(tmp_path, make_config, header, message):

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from recbole_leaprec.compat import RECBOLE_PROPERTIES
-from recbole_leaprec.config import PLUGIN_KEYS, PROPERTIES, LeapRecConfig, known_keys
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.keys import PLUGIN_KEYS, PROPERTIES, known_keys
 
 
 def test_the_papers_settings_are_the_defaults(tmp_path):
@@ -178,5 +179,7 @@ def test_bad_files_are_refused(tmp_path):
 
 @pytest.mark.parametrize("model", ["SASRec", "NARMCD"])
 def test_training_all_positions_needs_a_model_that_can(model):
-    with pytest.raises(ValueError, match=f"{model} trains on one row a prefix, and train_positions must be last, got 'all'"):
+    with pytest.raises(
+        ValueError, match=f"{model} trains on one row per prefix, and train_positions must be last, got 'all'"
+    ):
         LeapRecConfig(model, "ml-100k", config_dict={"train_positions": "all"})

@@ -15,6 +15,6 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 
 
 def test_every_key_of_the_plugin_is_in_the_table():
-    from recbole_leaprec.config import PLUGIN_KEYS
+    from recbole_leaprec.keys import PLUGIN_KEYS
 
     assert [key for key in PLUGIN_KEYS if not re.search(rf"^\|.*`{key}`", README, flags=re.MULTILINE)] == []

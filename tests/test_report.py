@@ -11,8 +11,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from recbole_leaprec import run_leaprec
+from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.cli import main
-from recbole_leaprec.measured import FILE, Measured
 from tests.browser import messages
 from tests.toy import SMALL
 from tests.toy_study import spec_file
@@ -50,7 +50,7 @@ def test_the_figures_of_the_page_are_those_of_the_csv(finished_study, open_page)
 def test_the_slider_shows_the_lists_and_the_s_kl_that_were_measured(finished_study, open_page):
     folder, _ = finished_study
     driver = open_page(folder / "report.html")
-    measured = Measured.load(folder / "SASRec-CD-1" / FILE)
+    measured = Measurement.load(folder / "SASRec-CD-1" / FILE)
     Select(driver.find_element(By.ID, "user-method")).select_by_value("LeapRec")
     slider, seen = driver.find_element(By.ID, "user-lambda"), set()
     slider.send_keys(Keys.HOME)
@@ -65,7 +65,7 @@ def test_the_slider_shows_the_lists_and_the_s_kl_that_were_measured(finished_stu
             "return [...document.querySelectorAll('#user-list [data-item]')].map(row => Number(row.dataset.item))"
         )
         assert items == measured.lists[place, number].tolist()
-        assert driver.find_element(By.ID, "user-skl").text == f"{measured.figure('skl')[place, number]:.4f}"
+        assert driver.find_element(By.ID, "user-skl").text == f"{measured.metric('skl')[place, number]:.4f}"
         seen.add((tuple(items), driver.find_element(By.ID, "user-skl").text))
         slider.send_keys(Keys.ARROW_RIGHT)
     assert len(seen) > 1

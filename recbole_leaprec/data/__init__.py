@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from recbole.data.dataloader import TrainDataLoader
 from recbole.sampler import RepeatableSampler
 
 from recbole_leaprec.data.dataloader import AllPositionsDataLoader, HistoryEvalDataLoader
 from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
 
+if TYPE_CHECKING:
+    from recbole_leaprec.config import LeapRecConfig
+
 __all__ = ["HISTORY_END", "SequenceDataset", "create_dataset", "data_preparation"]
 
 
-def create_dataset(config) -> SequenceDataset:
+def create_dataset(config: LeapRecConfig) -> SequenceDataset:
     """Load and filter the dataset that `config` names."""
     return SequenceDataset(config)
 
 
-def data_preparation(config, dataset: SequenceDataset):
+def data_preparation(config: LeapRecConfig, dataset: SequenceDataset) -> tuple[Any, Any, Any]:
     """Split by leave-one-out; training, validation and test loaders."""
     train, valid, test = dataset.build()
     if config["train_positions"] == "all":

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from recbole.data.dataloader import FullSortEvalDataLoader
 from recbole.data.dataloader.abstract_dataloader import AbstractDataLoader
 from recbole.data.interaction import Interaction
 
 from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
-from recbole_leaprec.data.sequences import NegativeSampler, Windows
-from recbole_leaprec.loss import SOFTMAX
+from recbole_leaprec.data.negatives import NegativeSampler
+from recbole_leaprec.data.sequences import Windows
+from recbole_leaprec.keys import SOFTMAX
 
-BATCHES_A_POOL = 32
+if TYPE_CHECKING:
+    from recbole_leaprec.config import LeapRecConfig
+
+BATCHES_PER_POOL = 32
 """Windows are sorted by length inside random pools of this many batches, so that short ones do not pay for padding."""
 
 
@@ -22,13 +28,13 @@ class AllPositionsDataLoader(AbstractDataLoader):
     `item_length [B]`; `item_id [B, L]`, the targets, 0 where there is none; `neg_item_id [B, L]`, drawn fresh each epoch
     from the items that the user does not have in training, and not there for the softmax loss; `history_end [B, L]`.
 
-    Every training target of the dataset comes exactly once an epoch (see `Windows`).
+    Every training target of the dataset comes exactly once per epoch (see `Windows`).
     """
 
-    def __init__(self, config, dataset: SequenceDataset, shuffle: bool = True):
-        offsets = dataset.sequences.offsets
-        # The last two items are for validation and test, and the last training item has no target.
-        begin, end = offsets[:-1], torch.maximum(offsets[1:] - 3, offsets[:-1])
+    def __init__(self, config: LeapRecConfig, dataset: SequenceDataset, shuffle: bool = True):
+        sequences = dataset.sequences
+        begin = sequences.offsets[:-1]
+        end = torch.maximum(sequences.training_end - 1, begin)  # the last training item has no target
         self.windows = Windows.cut(begin, end, config["MAX_ITEM_LIST_LENGTH"])
         if not len(self.windows):
             raise ValueError(f"{dataset.dataset_name}: no user has a training target, all have 3 interactions or fewer")
@@ -63,7 +69,7 @@ class AllPositionsDataLoader(AbstractDataLoader):
             return list(torch.arange(self.sample_size).split(self.step))
         lengths = self.windows.lengths
         batches = []
-        for pool in torch.randperm(self.sample_size, generator=self.generator).split(self.step * BATCHES_A_POOL):
+        for pool in torch.randperm(self.sample_size, generator=self.generator).split(self.step * BATCHES_PER_POOL):
             batches += pool[lengths[pool].argsort(stable=True)].split(self.step)
         return [batches[i] for i in torch.randperm(len(batches), generator=self.generator)]
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 import yaml
+from recbole.config import Config
 from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
-from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset, fields_of, read_atomic
+from recbole_leaprec.compat import MAKE_ATOMIC, RECBOLE_PROPERTIES, CompatDataset, fields_of, read_atomic
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.core.preference import preference_table
+from recbole_leaprec.data.fingerprint import fingerprint
 from recbole_leaprec.data.sequences import Sequences
-from recbole_leaprec.preference import preference_table
-from recbole_leaprec.suggest import did_you_mean
+from recbole_leaprec.did_you_mean import did_you_mean
 
 SHORTEST = 3  # one item to start from, one for validation, one for test
 
@@ -27,13 +32,14 @@ HISTORY_END = "history_end"
 class SequenceDataset(CompatDataset):
     """A RecBole dataset that keeps each user's sequence once, as flat arrays and offsets.
 
-    RecBole's own copies one padded row a prefix. Here a split is a set of *targets*, flat positions, and a row with the
+    RecBole's own copies one padded row per prefix. Here a split is a set of *targets*, flat positions, and a row with the
     items before it is made when it is asked for, so RecBole's data loaders work on it unchanged.
 
     Attributes:
         sequences: all users' items in order of time; ties keep the order of the file.
         categories: the items' categories.
         targets: `[len(self)]` flat positions; set on the splits that `build` returns.
+        short_users, short_interactions: how many were dropped, as too short for leave-one-out.
     """
 
     def _get_download_url(self, url_file, allow_none=False):
@@ -87,21 +93,36 @@ class SequenceDataset(CompatDataset):
             raise ValueError(
                 f"{path} has no field {title!r} (title_field){did_you_mean(title, header)} {_told_fields(path, self.config)}"
             )
+        self._check_quotes(path, field)
         if self.field2type[field] not in (FeatureType.TOKEN, FeatureType.TOKEN_SEQ):
             raise ValueError(
                 f"{path}: category_field {field!r} has type {self.field2type[field].value}; it must be token or token_seq"
             )
 
+    def _check_quotes(self, path: Path, field: str) -> None:
+        """ValueError for categories in quotes, as a CSV file may have them: here a quote would be part of a name."""
+        texts = [
+            " ".join(map(str, row)) if isinstance(row, np.ndarray) else str(row) for row in self.item_feat[field][:1000]
+        ]
+        texts = [text for text in texts if text and text != "nan"]
+        quoted = [text for text in texts if len(text) > 1 and text[0] == text[-1] == '"']
+        if len(quoted) > len(texts) / 2:
+            raise ValueError(
+                f"{path}: categories in {field!r} stand in quotes, such as {quoted[0][:80]}, which would become part of their "
+                f"names. {MAKE_ATOMIC}"
+            )
+
     def _data_filtering(self):
         self._check_items_described()
         super()._data_filtering()
-        dropped = 0
+        self.short_users, before = 0, len(self.inter_feat)
         while short := self._drop_short_users():
-            dropped += short
+            self.short_users += short
             self._filter_by_inter_num()
-        if dropped:
+        self.short_interactions = before - len(self.inter_feat)
+        if self.short_users:
             self.logger.warning(
-                f"dropped {dropped} users with fewer than {SHORTEST} interactions: too short for leave-one-out"
+                f"dropped {self.short_users} users with fewer than {SHORTEST} interactions: too short for leave-one-out"
             )
         self._reset_index()
 
@@ -140,8 +161,16 @@ class SequenceDataset(CompatDataset):
         if self.categories.uncategorised:
             self.logger.warning(
                 f"{self.categories.uncategorised} of {self.item_num - 1} items have no category; "
-                f"they count as a little of each"
+                f"they spread over all categories alike"
             )
+
+    def told_categories(self) -> str:
+        """What was taken for categories, so that wrong ones are seen at once."""
+        names, counts = self.categories.names, Counter(c for own in self.item_members for c in own)
+        largest = ", ".join(f"{names[c]} ({count} items)" for c, count in counts.most_common(3))
+        once = [names[c] for c, count in counts.items() if count == 1]
+        few = f"; {len(once)} occur once: {', '.join(once[:3])}{', ...' if len(once) > 3 else ''}" if once else ""
+        return f"{len(names)} categories in {self.config['category_field']!r}, the largest: {largest}{few}"
 
     @cached_property
     def categories(self) -> ItemCategories:
@@ -153,12 +182,17 @@ class SequenceDataset(CompatDataset):
         rows = self.item_feat[self.config["category_field"]].tolist()
         return [[c - 1 for c in (row if isinstance(row, list) else [row]) if c > 0] for row in rows]
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a model that is trained on this dataset is tied to."""
+        return fingerprint(self.field2id_token[self.iid_field], self.categories, self.sequences)
+
     def build(self):
         """Split by leave-one-out: a user's last item is for test, the one before it for validation."""
         self._change_feat_format()
         begin, end = self.sequences.offsets[:-1], self.sequences.offsets[1:]
         position, user = torch.arange(len(self)), self.inter_feat[self.uid_field]
-        in_training = position < end[user] - 2
+        in_training = position < self.sequences.training_end[user]
         last = end[end > begin] - 1  # of every user but the padding
         # Users of like length share a batch: those with short histories are not padded to the longest.
         last = last[(last - begin[user[last]]).argsort(stable=True)]
@@ -210,5 +244,5 @@ class SequenceDataset(CompatDataset):
         return preference_table(self.sequences.items, self.sequences.offsets, self.categories, alpha)
 
 
-def _told_fields(path: Path, config) -> str:
+def _told_fields(path: Path, config: Config) -> str:
     return f"its fields are {', '.join(fields_of(path, config))}"

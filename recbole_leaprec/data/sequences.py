@@ -25,9 +25,14 @@ class Sequences:
         """The user whose item stands at each flat position."""
         return torch.searchsorted(self.offsets, position, right=True) - 1
 
+    @property
+    def training_end(self) -> Tensor:
+        """`[U]`: where each user's training items end; the two after it are for validation and test."""
+        return self.offsets[1:] - 2
+
     def last_in_training(self, position: Tensor) -> Tensor:
         """The same flat position, or the user's last training item where that comes before; the two after it are held out."""
-        return torch.minimum(position, self.offsets[self.user_of(position) + 1] - 3)
+        return torch.minimum(position, self.training_end[self.user_of(position)] - 1)
 
     def before(self, target: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """The last `length` items before each flat position: `[B, length]`, zeros at the end, and how many `[B]`."""
@@ -92,35 +97,3 @@ class Windows:
     @property
     def lengths(self) -> Tensor:
         return self.stop - self.start
-
-
-class NegativeSampler:
-    """Draws items that a user does not have, uniformly, without rejection.
-
-    The r-th item that is not among a user's sorted items o_0 < o_1 < ... is r + 1 plus the number of o_k that come
-    before it, those with `o_k - 1 - k <= r`: one binary search a draw.
-
-    Example:
-        >>> sampler = NegativeSampler(user=torch.tensor([0, 0, 1]), item=torch.tensor([1, 3, 2]), n_users=2, n_items=5)
-        >>> draws = sampler.sample(torch.tensor([0] * 100), (100,), torch.Generator().manual_seed(0))
-        >>> draws.unique().tolist()
-        [2, 4]
-    """
-
-    def __init__(self, user: Tensor, item: Tensor, n_users: int, n_items: int):
-        """`user` and `item` are the pairs never to draw; item ids are 1 to n_items-1."""
-        own = torch.unique(user * n_items + item)
-        owner = own // n_items
-        count = torch.bincount(owner, minlength=n_users)
-        self._begin = count.cumsum(0) - count
-        rank = torch.arange(len(own)) - self._begin[owner]
-        self._keys = owner * n_items + (own % n_items) - 1 - rank
-        self._n_items = n_items
-        self.available = n_items - 1 - count
-
-    def sample(self, user: Tensor, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Item ids of `shape`, whose first dimension goes with `user`."""
-        user = user.view(-1, *[1] * (len(shape) - 1))
-        draw = (torch.rand(shape, dtype=torch.float64, generator=generator) * self.available[user]).long()
-        before = torch.searchsorted(self._keys, user * self._n_items + draw, right=True) - self._begin[user]
-        return draw + 1 + before

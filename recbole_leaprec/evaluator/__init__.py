@@ -1,6 +1,6 @@
-"""Evaluation: reranked lists for RecBole's metrics, and two metrics of our own."""
+"""Evaluation: reranked lists for RecBole's metrics, and metrics of our own."""
 
-from recbole_leaprec.evaluator.collector import Reranking, RerankingCollector
-from recbole_leaprec.evaluator.metrics import CKL, SKL, register_metrics
+from recbole_leaprec.evaluator.collector import Evaluation, RerankingCollector
+from recbole_leaprec.evaluator.register import register_metrics
 
-__all__ = ["CKL", "SKL", "Reranking", "RerankingCollector", "register_metrics"]
+__all__ = ["Evaluation", "RerankingCollector", "register_metrics"]

@@ -1,160 +1,191 @@
-"""The collector: reranks the scores of a batch and hands RecBole's metrics the lists."""
+"""The collector: reranks the scores of a batch and keeps what metrics need of the lists."""
 
 from __future__ import annotations
 
-import logging
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
+from recbole.evaluator import Collector, Evaluator
 from recbole.evaluator.collector import DataStruct
+from torch import Tensor
 
-from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.compat import CompatCollector
-from recbole_leaprec.evaluator.metrics import CATEGORIES, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.reranking import SHORT_LISTS, get_reranker, rerank_sweep
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.evaluator.per_user import user_metrics
+from recbole_leaprec.evaluator.resources import (
+    CATEGORIES,
+    HITS,
+    LISTS,
+    PREFERENCES,
+    RANKS,
+    SEQUENTIAL_PREFERENCE,
+    STATIC_PREFERENCE,
+    USER_METRICS,
+)
+from recbole_leaprec.reranking.reranking import Reranking
 
-_logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from recbole_leaprec.config import LeapRecConfig
 
-PREFERENCES = {"sequential": SEQUENTIAL_PREFERENCE, "static": STATIC_PREFERENCE}
-LISTS = ("rec.items", "rec.topk")
-RANKS = "rec.ranks"
-"""Where a list's items stand in the model's own ranking, from 1; collected on request."""
+
+class BatchedStruct(DataStruct):
+    """RecBole's container, which joins the tensors of all batches when they are read; RecBole's own joins at every batch."""
+
+    def __init__(self, content: dict[str, Any] | None = None):
+        super().__init__()
+        self._data_dict.update(content or {})
+        self._parts: dict[str, list[Tensor]] = {}
+
+    def update_tensor(self, name: str, value: Tensor) -> None:
+        self._parts.setdefault(name, []).append(value.detach().cpu())
+
+    def joined(self) -> dict[str, Any]:
+        """Everything by name, each tensor in one piece."""
+        return {**self._data_dict, **{name: torch.cat(parts) for name, parts in self._parts.items()}}
 
 
 @dataclass(frozen=True)
-class Reranking:
-    """One way to turn scores into lists."""
+class Evaluation:
+    """What one reranking gave for all users.
 
-    method: str = "none"
-    lam: float = 0.0
-    candidates: int | None = None
-    order: str = "greedy"
-    temperature: float = 1.0
-
-    @classmethod
-    def from_config(cls, config, lam: float | None = None) -> Reranking:
-        """The configured one; `lam` in the place of `rerank_lambda` where given."""
-        if config["reranker"] == "none":
-            lam = 0.0
-        return cls(
-            config["reranker"],
-            config["rerank_lambda"] if lam is None else lam,
-            config["rerank_candidates"],
-            config["rerank_order"],
-            config["rerank_temperature"],
-        )
-
-
-@dataclass
-class Collected:
-    """What one reranking gave: RecBole's evaluation resources, and the seconds spent on reranking alone.
-
-    Lambdas of one method are reranked together, and each has an equal share of the seconds.
+    Attributes:
+        seconds: of reranking alone. Lambdas of one method are reranked together, and each has an equal share.
+        users, short: how many users there were, and how many of them have fewer than K items to recommend.
+        struct: RecBole's evaluation resources.
     """
 
     reranking: Reranking
+    seconds: float
+    users: int
+    short: int
     struct: DataStruct
+    _evaluator: Evaluator
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The configured metrics, worked out by RecBole when they are asked for."""
+        return {name: float(value) for name, value in self._evaluator.evaluate(self.struct).items()}
+
+
+@dataclass
+class _Running:
+    """One reranking while batches come."""
+
+    reranking: Reranking
+    struct: BatchedStruct = field(default_factory=BatchedStruct)
     seconds: float = 0.0
     users: int = 0
     short: int = 0
 
 
-class RerankingCollector(CompatCollector):
-    """Scores a batch once, reranks it in every way of `rerankings`, and fills `rec.items` and `rec.topk` from the lists.
+class RerankingCollector(Collector):
+    """Reranks each batch of scores in every way of `rerankings`, for one evaluation.
 
-    So every RecBole metric sees the reranked list. The first of `rerankings` is what `Trainer.evaluate` reports; all of
-    them are in `collected` afterwards. Metrics that look at scores rather than lists (GAUC) are not affected.
+    RecBole's metrics get the reranked lists. Metrics that look at scores rather than lists (GAUC) are not affected.
     """
 
-    def __init__(self, config):
+    def __init__(
+        self,
+        config: LeapRecConfig,
+        categories: ItemCategories,
+        rerankings: Sequence[Reranking],
+        counted: DataStruct | None = None,
+        per_user: bool = False,
+    ):
+        """
+        Args:
+            counted: what was counted of the training data, for the metrics that need it.
+            per_user: whether to keep every user's metrics, and the places of the lists' items in the model's own ranking.
+        """
         super().__init__(config)
+        self.data_struct = BatchedStruct({**(counted._data_dict if counted else {}), CATEGORIES: categories})
         # The parent collects what metrics need of the scores, and this class what they need of the lists.
-        self._lists_needed = [name for name in LISTS if self.register.need(name)]
-        for name in LISTS:
+        self._needed = {name for name in (LISTS, HITS, *PREFERENCES.values()) if self.register.need(name)}
+        for name in (LISTS, HITS):
             setattr(self.register, name, False)
-        self.collected: list[Collected] = []
-        self.ranks_wanted = False
-        self._warned = 0  # once for a number of short lists, not once an epoch
-        self.rerank_with([Reranking()])
-
-    def rerank_with(self, rerankings: list[Reranking]) -> None:
-        """From the next evaluation on, rerank in these ways."""
-        self.rerankings = rerankings
-        self._running = [Collected(reranking, DataStruct()) for reranking in rerankings]
-        self._sweeps: dict[Reranking, list[Collected]] = {}
-        for run in self._running:
-            self._sweeps.setdefault(replace(run.reranking, lam=0.0), []).append(run)
+        self._categories, self._per_user = categories, per_user
+        if per_user:
+            self._needed |= {LISTS, HITS, *PREFERENCES.values()}
+        self._running = [_Running(reranking) for reranking in rerankings]
+        self._sweeps: dict[Reranking, list[_Running]] = {}
+        for running in self._running:
+            self._sweeps.setdefault(replace(running.reranking, lam=0.0), []).append(running)
 
     def needs(self, name: str) -> bool:
         """Whether a metric or a reranking needs this preference."""
-        targets = {get_reranker(reranking.method).target for reranking in self.rerankings}
-        return self.register.need(name) or any(PREFERENCES[target] == name for target in targets - {None})
-
-    def set_categories(self, categories: ItemCategories) -> None:
-        self.data_struct.set(CATEGORIES, categories)
+        return name in self._needed or any(PREFERENCES.get(one.preference or "") == name for one in self._sweeps)
 
     def eval_batch_collect(self, scores_tensor, interaction, positive_u, positive_i):
         super().eval_batch_collect(scores_tensor, interaction, positive_u, positive_i)
         for name in PREFERENCES.values():
-            if self.register.need(name):
+            if name in self._needed:
                 self.data_struct.update_tensor(name, interaction[name])
         positive_u, positive_i = positive_u.to(scores_tensor.device), positive_i.to(scores_tensor.device)
-        positives = torch.bincount(positive_u, minlength=len(scores_tensor)).int()[:, None]
-        ranks = _ranks(scores_tensor) if self.ranks_wanted else None
-        for runs in self._sweeps.values():
-            if not runs[0].users:
-                self._sweep(runs, scores_tensor, interaction, users=0)  # compiles what has to be, before time is taken
-            started = _now(scores_tensor)
-            sweep = self._sweep(runs, scores_tensor, interaction)
-            seconds = _now(scores_tensor) - started
-            for run, lists in zip(runs, sweep, strict=True):
-                run.seconds += seconds / len(runs)
-                run.users += len(lists)
-                run.short += int((lists[:, -1] == 0).sum())
-                if ranks is not None:
-                    run.struct.update_tensor(RANKS, ranks.gather(1, lists))
-                if "rec.items" in self._lists_needed:
-                    run.struct.update_tensor("rec.items", lists)
-                if "rec.topk" in self._lists_needed:
-                    found = (lists[positive_u] == positive_i[:, None]).int()
-                    hits = torch.zeros_like(lists, dtype=torch.int).index_add_(0, positive_u, found)
-                    run.struct.update_tensor("rec.topk", torch.cat([hits, positives], dim=1))
+        ranks = _ranks(scores_tensor) if self._per_user else None
+        for reranking, sweep in self._sweeps.items():
+            for running, lists in zip(sweep, self._rerank(reranking, sweep, scores_tensor, interaction), strict=True):
+                running.users += len(lists)
+                running.short += int((lists[:, -1] == 0).sum())
+                self._keep(running.struct, interaction, lists, _hits(lists, positive_u, positive_i), ranks)
 
-    def _sweep(self, runs: list[Collected], scores, interaction, users: int | None = None):
-        """Lists `[len(runs), B, K]` of rerankings that differ in lambda alone, for the first so many users."""
-        one = runs[0].reranking
-        target = get_reranker(one.method).target
-        return rerank_sweep(
-            scores[:users],
-            interaction[PREFERENCES[target]][:users] if target else None,
-            self.data_struct.get(CATEGORIES),
-            max(self.topk),
-            one.method,
-            [run.reranking.lam for run in runs],
-            self.config["beta"],
-            one.candidates,
-            one.order,
-            one.temperature,
-        )
+    def _rerank(self, reranking: Reranking, sweep: list[_Running], scores: Tensor, interaction: Any) -> Iterable[Tensor]:
+        """Lists `[B, K]` of rerankings that differ in lambda alone; takes the time."""
+        p = interaction[PREFERENCES[reranking.preference]] if reranking.preference else None
+        lambdas, k, beta = [running.reranking.lam for running in sweep], max(self.topk), self.config["beta"]
+        if not sweep[0].users:  # compile what has to be, before the time is taken
+            reranking.lists(scores[:0], None if p is None else p[:0], self._categories, k, beta, lambdas)
+        started = _now(scores)
+        lists = reranking.lists(scores, p, self._categories, k, beta, lambdas)
+        seconds = _now(scores) - started
+        for running in sweep:
+            running.seconds += seconds / len(sweep)
+        return lists
 
-    def get_data_struct(self):
-        """RecBole's resources for the first reranking; `collected` holds those for all."""
-        shared = super().get_data_struct()
-        for run in self._running:
-            run.struct._data_dict = {
-                **shared._data_dict,
-                **{k: v.cpu() for k, v in run.struct._data_dict.items()},
-            }
-            if run.short and run.short != self._warned:
-                _logger.warning(SHORT_LISTS, run.short, run.users, max(self.topk))
-                self._warned = run.short
-        self.collected = self._running
-        self.rerank_with(self.rerankings)
-        return self.collected[0].struct
+    def _keep(self, struct: BatchedStruct, interaction: Any, lists: Tensor, hits: Tensor, ranks: Tensor | None) -> None:
+        if LISTS in self._needed:
+            struct.update_tensor(LISTS, lists)
+        if HITS in self._needed:
+            struct.update_tensor(HITS, hits)
+        if ranks is not None:
+            struct.update_tensor(RANKS, ranks.gather(1, lists))
+            p, static = interaction[SEQUENTIAL_PREFERENCE], interaction[STATIC_PREFERENCE]
+            struct.update_tensor(
+                USER_METRICS, user_metrics(lists, hits[:, :-1], p, static, self._categories, self.config["beta"])
+            )
+
+    def evaluations(self, evaluator: Evaluator) -> list[Evaluation]:
+        """One for each reranking, when all batches have been collected."""
+        shared = self.data_struct.joined()
+        return [
+            Evaluation(
+                running.reranking,
+                running.seconds,
+                running.users,
+                running.short,
+                BatchedStruct({**shared, **running.struct.joined()}),
+                evaluator,
+            )
+            for running in self._running
+        ]
 
 
-def _ranks(scores: torch.Tensor) -> torch.Tensor:
+def _hits(lists: Tensor, positive_u: Tensor, positive_i: Tensor) -> Tensor:
+    """`[B, K+1]`: which places of the lists `[B, K]` hold a positive of their user, and how many positives the user has.
+
+    Example:
+        >>> _hits(torch.tensor([[3, 5], [4, 2]]), positive_u=torch.tensor([0, 1]), positive_i=torch.tensor([5, 1]))
+        tensor([[0, 1, 1],
+                [0, 0, 1]], dtype=torch.int32)
+    """
+    found = (lists[positive_u] == positive_i[:, None]).int()
+    hits = torch.zeros_like(lists, dtype=torch.int).index_add_(0, positive_u, found)
+    return torch.cat([hits, torch.bincount(positive_u, minlength=len(lists)).int()[:, None]], dim=1)
+
+
+def _ranks(scores: Tensor) -> Tensor:
     """`[B, I]`: the place of each item in a user's ranking, from 1; equal scores by rising id.
 
     Example:
@@ -166,7 +197,7 @@ def _ranks(scores: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(order).scatter_(1, order, places)
 
 
-def _now(tensor: torch.Tensor) -> float:
+def _now(tensor: Tensor) -> float:
     """The time when all work on the tensor's device is done."""
     if tensor.is_cuda:
         torch.cuda.synchronize(tensor.device)

@@ -5,23 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from recbole_leaprec.calibration import miscalibration
-from recbole_leaprec.evaluator.metrics import CATEGORIES, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
+from recbole_leaprec.core.calibration import miscalibration
+from recbole_leaprec.core.categories import ItemCategories
+
+METRICS = ("hit", "ndcg", "skl", "ckl")
+"""In the order of `user_metrics`."""
 
 
-def per_user(struct, k: int, beta: float) -> dict[str, Tensor]:
-    """`{"hit@k": [U], "ndcg@k": [U], "skl@k": [U], "ckl@k": [U]}`, float64; their means are the metrics.
+def user_metrics(lists: Tensor, hits: Tensor, p: Tensor, static: Tensor, categories: ItemCategories, beta: float) -> Tensor:
+    """`[B, 4]` float64: HR, nDCG, S_KL and C_KL of each user's list; their means are the metrics.
 
     Args:
-        struct: what a reranking has collected; each user has one item to find, as leave-one-out has it. A figure is there if
-            the metrics of the run need what it is made of.
+        lists: `[B, K]` item ids.
+        hits: `[B, K]`, 1 at the place of the item to find; each user has one, as leave-one-out has it.
+        p, static: `[B, C]` the sequential and the static preference.
     """
-    lists, categories = struct.get("rec.items")[:, :k], struct.get(CATEGORIES)
-    figures = {}
-    if "rec.topk" in struct:
-        hits, discount = struct.get("rec.topk")[:, :k].double(), torch.arange(2, k + 2, dtype=torch.float64).log2()
-        figures = {f"hit@{k}": hits.sum(1), f"ndcg@{k}": (hits / discount).sum(1)}
-    for name, preference in (("skl", SEQUENTIAL_PREFERENCE), ("ckl", STATIC_PREFERENCE)):
-        if preference in struct:
-            figures[f"{name}@{k}"] = miscalibration(struct.get(preference), lists, categories, beta)
-    return figures
+    found, discount = hits.double(), torch.arange(2, hits.shape[1] + 2, dtype=torch.float64, device=hits.device).log2()
+    calibration = (miscalibration(preference, lists, categories, beta) for preference in (p, static))
+    return torch.stack([found.sum(1), (found / discount).sum(1), *calibration], dim=1)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from recbole_leaprec.model.backbone import Backbone
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 
 
-class AllPrefixesMixin:
+class AllPrefixesMixin(Backbone):
     """Lets a RecBole model whose `forward(item_seq, item_seq_len)` ends in `gather_indexes` encode all prefixes in one pass.
 
-    With one index a row `gather_indexes` gives the last position, with T indices a row all T of them.
+    With one index per row `gather_indexes` gives the last position, with T indices per row all T of them.
     """
 
     def gather_indexes(self, output: Tensor, gather_index: Tensor) -> Tensor:
@@ -28,17 +31,17 @@ class AllPrefixesMixin:
 class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
     """The CD loss at every position of a sequence in one pass: `class SASRecCD(AllPositionsMixin, SASRec)`.
 
-    A model that encodes positions in another way says how in `encode`. RecBole's one row a prefix works too
+    A model that encodes positions in another way says how in `encode`. RecBole's one row per prefix works too
     (`train_positions: last`), and takes as many times longer as sequences are long.
     """
 
     train_positions = "all"
 
-    def encode(self, interaction) -> tuple[Tensor, Tensor]:
+    def encode(self, interaction: Any) -> tuple[Tensor, Tensor]:
         """`(output [T, H], trained)`: what predicts each target that is trained, and which of the batch's targets these are."""
         inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
         trained = targets != 0
-        if targets.dim() == 1:  # one row a prefix: the target comes after the last item
+        if targets.dim() == 1:  # one row per prefix: the target comes after the last item
             return self.forward(inputs, interaction[self.ITEM_SEQ_LEN])[trained], trained
         return self.all_prefixes(inputs)[trained], trained
 
@@ -52,7 +55,7 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
         """What the model adds to its loss."""
         return 0.0
 
-    def calculate_loss(self, interaction) -> Tensor:
+    def calculate_loss(self, interaction: Any) -> Tensor:
         output, trained = self.encode(interaction)
         loss = self.ranking_loss(lambda items: self.item_scores(output, items), interaction, trained)
         return loss + self.regularization()

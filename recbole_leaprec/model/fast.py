@@ -20,7 +20,7 @@ def speed_up(model: nn.Module) -> None:
 
 
 class FastDropout(nn.Dropout):
-    """Dropout that draws 16 random bits an element: PyTorch's takes several times as long on a CPU.
+    """Dropout that draws 16 random bits per element: PyTorch's takes several times as long on a CPU.
 
     The bits come from a generator that torch's own seeds, so that a seed still fixes everything.
     """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import torch
 from torch import Tensor
 
-ALL = "all"
-"""`num_negatives` for the whole catalogue."""
+from recbole_leaprec.keys import ALL_NEGATIVES
 
 
 class SharedNegatives:
@@ -17,10 +18,10 @@ class SharedNegatives:
     the sum over the negatives is that of even draws, whatever q.
     """
 
-    def __init__(self, n_items: int, number: int | str, weights: Tensor | None = None):
+    def __init__(self, n_items: int, number: int | Literal["all"], weights: Tensor | None = None):
         """`weights [n_items]`: how often each item is drawn, in proportion; None for evenly. Item 0 is never drawn."""
         self.n_items = n_items
-        self.number = n_items - 1 if number == ALL else min(number, n_items - 1)
+        self.number = n_items - 1 if number == ALL_NEGATIVES else min(number, n_items - 1)
         self._share = None
         if weights is not None and self.number < n_items - 1:
             self._share = weights[1:].double() / weights[1:].sum()
@@ -43,3 +44,13 @@ class SharedNegatives:
         column = column_of[positive]
         position = (column >= 0).nonzero()[:, 0]
         return position, column[position]
+
+
+def shared_negatives(config: Any, dataset: Any) -> SharedNegatives:
+    """As `num_negatives` and RecBole's `train_neg_sample_args` say; `dataset` is the training split."""
+    drawn = config["train_neg_sample_args"]
+    weights = None
+    if drawn["distribution"] == "popularity":
+        count = torch.bincount(dataset.inter_feat[dataset.iid_field], minlength=dataset.item_num)
+        weights = count.clamp_min(1).double() ** drawn["alpha"]  # an item that training lacks can be drawn, too
+    return SharedNegatives(dataset.item_num, config["num_negatives"], weights)

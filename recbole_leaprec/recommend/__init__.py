@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
+from recbole_leaprec.data import SequenceDataset, create_dataset
+from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
+from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.recommend.recommender import Recommender
-from recbole_leaprec.suggest import unknown_name
+from recbole_leaprec.run_log import run_log
 
 __all__ = ["ENGINES", "Recommender", "recommend"]
-
-ENGINES = ("local", "ray")
 
 _logger = logging.getLogger(__name__)
 
@@ -26,8 +27,11 @@ def recommend(
     out: str | Path,
     histories: str | Path | None = None,
     *,
-    k: int = 10,
+    k: int = LIST_LENGTH,
     config_dict: dict[str, Any] | None = None,
+    allow: str | Path | None = None,
+    deny: str | Path | None = None,
+    items: str | Path | None = None,
     engine: str = "local",
     workers: int | None = None,
     ray_address: str | None = None,
@@ -39,9 +43,11 @@ def recommend(
         checkpoint: the model.pth of a run.
         out: a .parquet, .csv or .trec file. Parquet and CSV have the columns user, rank, item, score (the model's) and skl (of the
             whole list); a TREC run is in the order of the lists.
-        histories: a .parquet or .csv file with the columns user and items; None for all users of the dataset, each with all
-            interactions. Users need not be known to the model; items that are not are skipped and counted.
+        histories: a .parquet or .csv file with the columns user and items; then the dataset is not read at all. None for all users
+            of the dataset as it is now, each with all interactions. Users need not be known to the model; items that are not are skipped and counted.
         config_dict: keys to change, those in `RECOMMENDATION_KEYS`: reranker, rerank_lambda, mask_history, ...
+        items: a table with `item` and `categories`, in the place of the categories that the model was trained with.
+        allow, deny: text files, an item per line: those that lists may hold, and those that none may hold.
         engine: `local`, or `ray` for Ray Data over a cluster; the checkpoint, the data, the histories and the folder of
             `out` must then be where all nodes see them.
         workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
@@ -53,10 +59,10 @@ def recommend(
     Raises:
         ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
     """
-    from recbole_leaprec.config import check_count
-    from recbole_leaprec.quick_start import lambda_for_target
+    from recbole_leaprec.keys import check_count
     from recbole_leaprec.recommend import engines
-    from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
+    from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file, read_items
+    from recbole_leaprec.recommend.rerank_file import read_categories
     from recbole_leaprec.recommend.writer import check_out
 
     started = time.perf_counter()
@@ -77,18 +83,21 @@ def recommend(
         raise ValueError(
             "preference_history and mask_history: training are for evaluation; lists are made from the whole history"
         )
-    recommender = Recommender(checkpoint, changes, k)
-    dataset = recommender.dataset
-    if k >= dataset.item_num:
-        raise ValueError(f"k must not exceed the number of items, {dataset.item_num - 1}, got {k}")
-    if recommender.config["target_skl"] is not None:
-        lam = lambda_for_target(checkpoint, changes, recommender.config, k)
-        changes |= {"rerank_lambda": lam, "target_skl": None}
-        recommender.config["rerank_lambda"] = lam
-    batches = _Counted(of_dataset(dataset, engines.BATCH) if histories is None else of_file(histories, engines.BATCH))
-    items = ", ".join(map(repr, dataset.field2id_token[dataset.iid_field][1:4].tolist()))
+    rules: dict[str, Any] = {}
+    if allow is not None:
+        rules["allow"] = read_items(allow, "allow")
+    if deny is not None:
+        rules["deny"] = read_items(deny, "deny")
+    if items is not None:
+        rules["categories"] = read_categories(items, show_progress)
+    recommender = Recommender(checkpoint, changes, k, **rules)
+    frames = (
+        of_dataset(_built(recommender.config), engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+    )
+    batches = _Counted(frames)
+    examples = ", ".join(map(repr, recommender.dataset.items[1:4]))
     unknown = (
-        f"no item of {histories} is known to the model, whose items are such as {items}; are there spaces between them?"
+        f"no item of {histories} is known to the model, whose items are such as {examples}; are there spaces between them?"
     )
     if engine == "local":
         counts = _write(map(recommender, batches), out, show_progress, unknown)
@@ -96,7 +105,8 @@ def recommend(
         from recbole_leaprec.cluster import connected
 
         # A worker asks Ray for one CPU, so a GPU is not its to take.
-        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": {**changes, "gpu_id": ""}, "k": k}
+        changes |= {"rerank_lambda": recommender.reranking.lam, "target_skl": None, "gpu_id": ""}
+        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k, **rules}
         with connected(ray_address):
             lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
             counts = _write(lists, out, show_progress, unknown)
@@ -107,6 +117,14 @@ def recommend(
             without + short, batches.rows, k, short, without,
         )  # fmt: skip
     return {**counts, "without_list": without, "seconds": time.perf_counter() - started, "out": str(out)}
+
+
+def _built(config: Any) -> SequenceDataset:
+    """The dataset as it is now: it may have grown since the model was trained."""
+    with run_log(config):
+        dataset = create_dataset(config)
+        dataset.build()
+    return dataset
 
 
 class _Counted:
@@ -121,7 +139,7 @@ class _Counted:
             yield frame
 
 
-def _write(lists, out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
+def _write(lists: Iterable[pd.DataFrame], out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
     """Write the lists and count; warns with `unknown` if no history has a known item."""
     from recbole_leaprec.recommend.recommender import FALLBACK, SHORT, SKIPPED
     from recbole_leaprec.recommend.writer import open_writer

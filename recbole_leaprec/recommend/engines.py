@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from recbole_leaprec.cluster import quiet_data, ray_node
+from recbole_leaprec.files import written_whole
 from recbole_leaprec.recommend.recommender import Recommender
-from recbole_leaprec.run_folder import written_whole
 
 BATCH = 512
 """Users that are scored together."""
@@ -38,7 +38,7 @@ CHUNK = 8
 def ray_data(
     batches: Iterable[pd.DataFrame], arguments: dict[str, Any], workers: int | None, scratch: Path
 ) -> Iterator[pd.DataFrame]:
-    """Over Ray Data: the model is loaded once a worker, and lists come back in the order of the histories.
+    """Over Ray Data: the model is loaded once per worker, and lists come back in the order of the histories.
 
     Histories are first cut into files under `scratch`, and workers put their lists beside them; all nodes must see it. So no process
     holds all of them, and what is done stays done when a node dies: the rest goes to those that are left.

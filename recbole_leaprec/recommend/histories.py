@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,8 @@ import pyarrow.parquet
 from recbole_leaprec.data import SequenceDataset
 
 USER, ITEMS = "user", "items"
+LEAVE_OUT = "leave_out"
+"""A column that need not be there: items that the user's list must not hold, in the form of the history."""
 COLUMNS = f"{USER} and {ITEMS} (the item tokens, oldest first: a list, or a text with spaces between them)"
 
 
@@ -38,7 +41,8 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
     """The rows of a Parquet or CSV file, about `size` at a time; the file is never in memory as a whole."""
     path = check_file(path)
     if path.suffix == ".parquet":
-        batches = pa.parquet.ParquetFile(path).iter_batches(batch_size=size, columns=[USER, ITEMS])
+        names = [name for name in (USER, ITEMS, LEAVE_OUT) if name in pa.parquet.read_schema(path).names]
+        batches = pa.parquet.ParquetFile(path).iter_batches(batch_size=size, columns=names)
     else:
         batches = _csv(path)
     for batch in batches:
@@ -74,11 +78,23 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
+def read_items(path: str | Path, option: str) -> set[str]:
+    """The item tokens of a text file, one per line; ValueError if there is none."""
+    if not Path(path).is_file():
+        raise ValueError(f"there is no file {path} (--{option})")
+    items = {line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()} - {""}
+    if not items:
+        raise ValueError(f"{path} holds no item (--{option}): write one per line")
+    return items
+
+
 def _csv(path: Path) -> pa.csv.CSVStreamingReader:
-    return pa.csv.open_csv(path, convert_options=pa.csv.ConvertOptions(column_types={USER: pa.string(), ITEMS: pa.string()}))
+    return pa.csv.open_csv(
+        path, convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys((USER, ITEMS, LEAVE_OUT), pa.string()))
+    )
 
 
-def split_items(value: object) -> list[str]:
+def split_items(value: str | Iterable[Any] | float | None) -> list[str]:
     """The tokens of one history: of a list, or of a text with spaces; none where there is nothing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):  # as pandas has what is missing
         return []

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from recbole_leaprec.run_folder import written_whole
+from recbole_leaprec.files import written_whole
 
 FORMATS = (".parquet", ".csv", ".trec")
 SCHEMA = pa.schema(
@@ -38,14 +38,17 @@ def open_writer(path: Path) -> Iterator[Writer]:
     """A writer whose file is there at the end as a whole, or not at all."""
     with written_whole(path) as scratch:
         writer = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix](scratch)
-        yield writer
-        writer.close()
+        try:
+            yield writer
+            writer.flush()
+        finally:
+            writer.close()
 
 
 class Writer:
     """Collects rows and writes them in even groups."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._pending: list[pa.Table] = []
         self._rows = 0
 
@@ -59,15 +62,15 @@ class Writer:
                 self._write_group(together.slice(start, ROWS))
             self._pending, self._rows = [together.slice(whole)], self._rows - whole
 
-    def close(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that no group was full with."""
         if self._rows:
             self._write_group(pa.concat_tables(self._pending).combine_chunks())
-        self._close()
 
     def _write_group(self, table: pa.Table) -> None:
         raise NotImplementedError
 
-    def _close(self) -> None:
+    def close(self) -> None:
         raise NotImplementedError
 
 
@@ -79,7 +82,7 @@ class ParquetWriter(Writer):
     def _write_group(self, table: pa.Table) -> None:
         self._file.write_table(table)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         self._file.close()
 
 
@@ -91,7 +94,7 @@ class CsvWriter(Writer):
     def _write_group(self, table: pa.Table) -> None:
         self._file.write_table(table)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         self._file.close()
 
 
@@ -102,13 +105,18 @@ class TrecWriter(Writer):
 
     def __init__(self, path: Path):
         super().__init__()
-        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115, closed by _close
+        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115, closed by close
 
     def _write_group(self, table: pa.Table) -> None:
-        columns = (table.column(name).to_pylist() for name in ("user", "item", "rank"))
+        columns = [table.column(name).to_pylist() for name in ("user", "item", "rank")]
+        for token in (*columns[0], *columns[1]):
+            if len(token.split()) != 1:
+                raise ValueError(
+                    f"a TREC run cannot hold {token!r}: it has spaces between its columns; write .parquet or .csv (--out)"
+                )
         self._file.writelines(
             f"{user} Q0 {item} {rank} {1 / rank:.6f} {self.TAG}\n" for user, item, rank in zip(*columns, strict=True)
         )
 
-    def _close(self) -> None:
+    def close(self) -> None:
         self._file.close()

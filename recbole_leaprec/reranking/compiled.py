@@ -6,21 +6,20 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.slow_step import slow_step
 
 _logger = logging.getLogger(__name__)
 
 USERS = 32
 """What a thread takes at a time; fewer are not worth a second thread."""
-
-PATIENCE = 1.0
-"""Seconds until a first call says why it takes long."""
 
 
 class BadScores(ValueError):
@@ -49,7 +48,7 @@ def setwise(
     return _lists("setwise", scores, p, categories, k, len(lambdas), np.array(lambdas, np.float64), beta, k, by_probability)
 
 
-def _lists(name: str, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, settings: int, *more) -> Tensor:
+def _lists(name: str, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, settings: int, *more: Any) -> Tensor:
     """Lists `[settings, B, k]` of a kernel, which gets `more` after the scores and the preferences."""
     wide = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()  # which holds half precision exactly
     scores_array, p_array = wide.detach().contiguous().numpy(), p.detach().double().contiguous().numpy()
@@ -91,7 +90,9 @@ def _over_users(work: Callable[[int, int], int], users: int) -> None:
     Threads are made for the call and gone after it, so nothing is left that a fork would break, and each takes the next users
     when it is done with some, so a thread that has to wait for a processor holds nobody up. The loops run without Python's lock.
     """
-    starts, lock, bad, errors = iter(range(0, users, USERS)), threading.Lock(), [], []
+    starts, lock = iter(range(0, users, USERS)), threading.Lock()
+    bad: list[int] = []
+    errors: list[BaseException] = []
 
     def run() -> None:
         try:
@@ -128,11 +129,6 @@ def _patience(what: tuple) -> Iterator[None]:
         yield
         return
     message = "compiling the rerankers for this machine, which takes a while; from then on they are there at once"
-    timer = threading.Timer(PATIENCE, _logger.info, [message])
-    timer.daemon = True
-    timer.start()
-    try:
+    with slow_step(message, _logger.info):
         yield
-    finally:
-        timer.cancel()
     _compiled.add(what)

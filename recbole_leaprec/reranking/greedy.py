@@ -5,18 +5,20 @@ can win, and there are few profiles. Objectives are worked out in float64, and t
 relevant item, then to the lower id. Without that the winner between two items that gain the same would be decided by the
 last bit of a sum, which no two devices agree on.
 
-There are two engines with the same lists: compiled loops for the CPU, and tensor operations for all other devices, where each
-operation is dear to start and waiting for its result is dearer.
+There are two engines with the same lists: compiled loops for the CPU (`kernels.greedy`, through `compiled`), and tensor operations
+for all other devices (here), where each operation is dear to start and waiting for its result is dearer. The weight of each
+method, such as lambda^(1/k), is in `registry`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.reranking import compiled
 
 TIE = 1e-9
@@ -24,23 +26,24 @@ TIE = 1e-9
 MEMORY = 2.8
 """What the tensor operations may take beside the scores, in multiples of their size; with more, users go one part after another."""
 LEAST_MEMORY = 2**25
-"""Bytes that are no reason to do so."""
+"""Below this many bytes, users are never taken in parts."""
 
 
-def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
+def greedy(
+    scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Sequence[Sequence[float]], beta: float
+) -> Tensor:
     """Pick, at each position, the unpicked item that maximises `(1 - w) r_i - w dS_KL(i | picked)`.
 
     Args:
         scores: `[B, I]` relevance r, -inf for items that are not allowed.
         p: `[B, C]` the preference to calibrate to.
-        weights: `[S, k]` float64, the weight w at position 1, 2, ..., k of each of S settings.
+        weights: `[S, k]`, the weight w at position 1, 2, ..., k of each of S settings.
 
     Returns:
         `[S, B, k]` item ids, 0 where a user has no allowed item left.
     """
-    if scores.device.type == "cpu":
-        return compiled.greedy(scores, p, categories, k, weights, beta)
-    return greedy_on_device(scores, p, categories, k, weights, beta)
+    engine = compiled.greedy if scores.device.type == "cpu" else greedy_on_device
+    return engine(scores, p, categories, k, torch.tensor(weights, dtype=torch.float64), beta)
 
 
 def greedy_on_device(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
@@ -54,9 +57,9 @@ def greedy_on_device(scores: Tensor, p: Tensor, categories: ItemCategories, k: i
         len(categories.pair_share),
     )
     kept = size * items + (size + 4) * profiles + 8 * pairs
-    for_a_list = kept + max((size + 5) * items, (size + 10) * profiles, 8 * (profiles + pairs))
+    bytes_per_list = kept + max((size + 5) * items, (size + 10) * profiles, 8 * (profiles + pairs))
     room = max(MEMORY * scores.numel() * size, LEAST_MEMORY)
-    parts = max(1, min(len(scores), math.ceil(for_a_list * len(weights) * len(scores) / room)))
+    parts = max(1, min(len(scores), math.ceil(bytes_per_list * len(weights) * len(scores) / room)))
     tables = _Tables(categories)
     weights, p = weights.to(scores.device), p.double()
     some_users = zip(scores.tensor_split(parts), p.tensor_split(parts), strict=True)

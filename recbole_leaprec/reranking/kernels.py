@@ -31,9 +31,9 @@ TRIED = 300
 FEW, SHORTLIST = 1024, 64
 """Where there are more than `FEW` profiles, two that enter together are looked for among the best `SHORTLIST`."""
 TRIPLES = 512
-"""Up to this many times profiles, all three items that may leave are tried."""
-COPIED, LEVELS = 2048, 4
-"""Up to how many profiles a change is undone from a copy; and how many changes are open at a time, at most."""
+"""Swaps of three items are tried if the triples of a list times the profiles are at most this."""
+LEVELS = 4
+"""How many changes are open at a time, at most."""
 
 
 def _compiled(function=None, **options):
@@ -469,24 +469,20 @@ def _put(profile, sign, k, user, state, tables):
 @_compiled
 def _try(profile, sign, level, k, user, state, tables, search):
     """`_put`, to be undone; the changes of several levels are undone from the last to the first."""
-    if len(state.saved) <= COPIED:
-        _copy(state.picked, search.picked[level])
-        _copy(state.of_pair, search.of_pair[level])
-        _copy(state.saved, search.saved[level])
+    _copy(state.picked, search.picked[level])
+    _copy(state.of_pair, search.of_pair[level])
+    _copy(state.saved, search.saved[level])
     _put(profile, sign, k, user, state, tables)
 
 
 @_compiled
-def _undo(profile, sign, level, k, user, state, tables, search):
-    """Take back what `_try` did: where profiles are few, from a copy, which takes less time than the logs again."""
-    if len(state.saved) > COPIED:
-        _put(profile, -sign, k, user, state, tables)
-    else:
-        _copy(search.picked[level], state.picked)
-        _copy(search.of_pair[level], state.of_pair)
-        _copy(search.saved[level], state.saved)
-        state.taken[profile] -= sign
-        _head(profile, user, state)
+def _undo(profile, sign, level, user, state, search):
+    """Take back what `_try` did, from a copy: that takes less time than the logs again."""
+    _copy(search.picked[level], state.picked)
+    _copy(search.of_pair[level], state.of_pair)
+    _copy(search.saved[level], state.saved)
+    state.taken[profile] -= sign
+    _head(profile, user, state)
 
 
 @_compiled(fastmath={"nnan", "nsz", "contract"})
@@ -888,7 +884,7 @@ def _swap_three(chosen, weight, k, user, state, tables, search):
                         _put(also, 1, k, user, state, tables)
                         chosen[one], chosen[two], chosen[three] = profile, enters, also
                         return True
-                    _undo(profile, 1, 3, k, user, state, tables, search)
+                    _undo(profile, 1, 3, user, state, search)
                 for level, place in ((2, three), (1, two), (0, one)):
-                    _undo(chosen[place], -1, level, k, user, state, tables, search)
+                    _undo(chosen[place], -1, level, user, state, search)
     return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
+from torch import Tensor
 
-from recbole_leaprec.reranking.solvers import Program, Solution
-
-CANDIDATES = 100
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.reranking.solvers import Program, Solution, solve_all
 
 FLOOR = 1e-6
 """Stands under p_c: a category that the user never had is dear, not infinitely so."""
@@ -24,10 +26,15 @@ def slot_costs(p: np.ndarray, k: int) -> np.ndarray:
     return np.diff(total, axis=1)
 
 
+def mcf(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
+    """The reranker of that name: one program per user and lambda; it has no use for beta."""
+    return solve_all(solve, scores, p, categories, k, lambdas)
+
+
 def solve(program: Program) -> Solution:
     """Send k units through item and category: an item costs `-(1-lambda) s_i`, the j-th unit in c `lambda` times its slot.
 
-    Each chosen item counts for one of its categories. Flow of one unit an item into slots of one unit is an assignment of
+    Each chosen item counts for one of its categories. Flow of one unit per item into slots of one unit is an assignment of
     items to slots, with a place outside for each of the n - k items that are not chosen.
     """
     n, k = len(program.scores), program.k

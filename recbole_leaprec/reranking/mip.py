@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
+from torch import Tensor
 
-from recbole_leaprec.reranking.solvers import TIME_LIMIT, Program, Solution
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.reranking.solvers import TIME_LIMIT, Program, Solution, solve_all
 
-CANDIDATES = 1_000
 GAP = 1e-4
+
+
+def mip(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
+    """The reranker of that name: one program per user and lambda; it has no use for beta."""
+    return solve_all(solve, scores, p, categories, k, lambdas)
 
 
 def solve(program: Program) -> Solution:

@@ -1,27 +1,29 @@
-"""The rerankers by name. A new one is a function in a file of its own, and one `register` line here."""
+"""The rerankers by name. A new one is a function in a file of its own, and one `register` line here.
+
+A method's file is imported when the method is used first: names alone, for `--help` or a check of the settings, need no torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import ModuleType
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from torch import Tensor
+from recbole_leaprec.did_you_mean import unknown_name
 
-from recbole_leaprec.categories import ItemCategories
-from recbole_leaprec.reranking import mcf, mip
-from recbole_leaprec.reranking.greedy import greedy
-from recbole_leaprec.reranking.setwise import setwise
-from recbole_leaprec.reranking.solvers import solve_all
-from recbole_leaprec.reranking.topk import top_items
-from recbole_leaprec.suggest import unknown_name
+if TYPE_CHECKING:
+    from torch import Tensor
 
-Target = Literal["sequential", "static"] | None
-RerankFunction = Callable[[Tensor, Tensor, ItemCategories, int, Sequence[float], float], Tensor]
-"""`(scores [B, I], p [B, C], categories, k, lambdas, beta) -> [len(lambdas), B, k]`."""
+    from recbole_leaprec.core.categories import ItemCategories
+
+    RerankFunction = Callable[[Tensor, Any, ItemCategories, int, Sequence[float], float], Tensor]
+    """`(scores [B, I], p [B, C], categories, k, lambdas, beta) -> [len(lambdas), B, k]`; p is None only for a method without a preference."""
+
+Preference = Literal["sequential", "static"] | None
+
+ORDERS = ("greedy", "relevance")
+"""Of a list: as the method picks its items, or the same items by falling score."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,14 @@ class Reranker:
     """A reranking method.
 
     Attributes:
-        target: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
+        preference: what the trainer and the commands calibrate to; None if the method does not calibrate.
         candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
         compiled: whether it has compiled loops for the CPU, which look for nan and +inf by themselves.
         complexity: for n users, m items, a of them candidates, lists of k, c categories and P profiles.
     """
 
     name: str
-    target: Target
+    preference: Preference
     run: RerankFunction
     candidates: int | None = None
     complexity: str = ""
@@ -48,14 +50,14 @@ RERANKERS: dict[str, Reranker] = {}
 
 def register(
     name: str,
-    target: Target,
+    preference: Preference,
     run: RerankFunction,
     candidates: int | None = None,
     complexity: str = "",
     compiled: bool = False,
 ) -> None:
     """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
-    RERANKERS[name] = Reranker(name, target, run, candidates, complexity, compiled)
+    RERANKERS[name] = Reranker(name, preference, run, candidates, complexity, compiled)
 
 
 def get_reranker(name: str) -> Reranker:
@@ -65,36 +67,34 @@ def get_reranker(name: str) -> Reranker:
     return RERANKERS[name]
 
 
-def register_greedy(name: str, target: Target, weight: Callable[[float, int], float]) -> None:
+def register_greedy(name: str, preference: Preference, weight: Callable[[float, int], float]) -> None:
     """A method that differs from the others in its weight on calibration alone: `weight(lambda, position)`."""
 
-    def run(scores, p, categories, k, lambdas, beta):
-        table = [[weight(lam, position) for position in range(1, k + 1)] for lam in lambdas]
-        return greedy(scores, p, categories, k, torch.tensor(table, dtype=torch.float64), beta)
+    def run(scores: Tensor, p: Any, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
+        from recbole_leaprec.reranking.greedy import greedy
 
-    register(name, target, run, complexity="O(n (m + k P))", compiled=True)
+        return greedy(scores, p, categories, k, [[weight(lam, at) for at in range(1, k + 1)] for lam in lambdas], beta)
 
-
-def register_solver(name: str, target: Target, module: ModuleType, complexity: str) -> None:
-    """A method that solves one program a user: `module.solve`, over `module.CANDIDATES` items."""
-
-    def run(scores, p, categories, k, lambdas, beta):
-        return solve_all(module.solve, scores, p, categories, k, lambdas)
-
-    register(name, target, run, module.CANDIDATES, complexity)
+    register(name, preference, run, complexity="O(n (m + k P))", compiled=True)
 
 
-def _none(scores, p, categories, k, lambdas, beta):
-    return top_items(scores, k).expand(len(lambdas), -1, -1)
+def in_file(file: str, function: str | None = None, **more: Any) -> RerankFunction:
+    """The function of that name, or of the file's own name, in a file of this folder; `more` are arguments that it always gets."""
+
+    def run(scores: Tensor, p: Any, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
+        found = getattr(import_module(f"{__package__}.{file}"), function or file)
+        return found(scores, p, categories, k, lambdas, beta, **more)
+
+    return run
 
 
 _SWAPS = "O(n (m + s k P)), s swaps"
-register("none", None, _none, complexity="O(n m)")
-register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / position))
+register("none", None, in_file("topk", "plain_top_k"), complexity="O(n m)")
+register_greedy("leaprec", "sequential", lambda lam, position: lam ** (1 / position))  # Eq. 12
 register_greedy("calirec", "static", lambda lam, position: lam)
 register_greedy("calirec_plus", "sequential", lambda lam, position: lam)
 register_greedy("pr_reverse", "sequential", lambda lam, position: lam**position)
-register("setwise", "sequential", setwise, complexity=_SWAPS, compiled=True)
-register("setwise_raw", "sequential", partial(setwise, by_probability=False), complexity=_SWAPS, compiled=True)
-register_solver("mip", "static", mip, complexity="O(n a^k) at worst")
-register_solver("mcf", "static", mcf, complexity="O(n a^2 (a + k c))")
+register("setwise", "sequential", in_file("setwise"), complexity=_SWAPS, compiled=True)
+register("setwise_raw", "sequential", in_file("setwise", by_probability=False), complexity=_SWAPS, compiled=True)
+register("mip", "static", in_file("mip"), candidates=1_000, complexity="O(n a^k) at worst")
+register("mcf", "static", in_file("mcf"), candidates=100, complexity="O(n a^2 (a + k c))")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.reranking import compiled
 
 

@@ -1,10 +1,10 @@
-"""What the rerankers that solve one program a user share: candidates, the cores, progress and the time limit."""
+"""What the rerankers that solve one program per user share: candidates, the cores, progress and the time limit."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,11 +14,11 @@ from joblib import Parallel, delayed
 from torch import Tensor
 from tqdm import tqdm
 
-from recbole_leaprec.categories import ItemCategories
+from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.reranking.topk import best_of_rows
 
 TIME_LIMIT = 600.0
-"""Seconds a user, after which the best list found so far is used."""
+"""Seconds per user, after which the best list found so far is used."""
 
 IN_PROCESS = 64
 """Up to this many programs are solved where they are asked for; starting workers would take longer."""
@@ -56,8 +56,11 @@ class Solution:
     finished: bool = True
 
 
+Solve = Callable[[Program], Solution]
+
+
 def solve_all(
-    solve: Callable[[Program], Solution],
+    solve: Solve,
     scores: Tensor,
     p: Tensor,
     categories: ItemCategories,
@@ -71,12 +74,12 @@ def solve_all(
         scores: -inf for items that a program may not choose from.
     """
     most = int((scores[:, 1:] > -torch.inf).sum(1).max()) if len(scores) else 0
-    items, values = best_of_rows(scores[:, 1:], max(most, 1))
-    items, values, p = (items + 1).cpu(), values.double().cpu().numpy(), p.double().cpu().numpy()
+    columns, best = best_of_rows(scores[:, 1:], max(most, 1))
+    items, values, preferences = (columns + 1).cpu(), best.double().cpu().numpy(), p.double().cpu().numpy()
     categories = categories.to("cpu")
     allowed = (values > -np.inf).sum(1)
     programs = (
-        Program(values[user, :n], categories.shares(items[user, :n]).numpy(), p[user], min(k, int(n)), lam)
+        Program(values[user, :n], categories.shares(items[user, :n]).numpy(), preferences[user], min(k, int(n)), lam)
         for lam in lambdas
         for user, n in enumerate(allowed)
     )
@@ -96,7 +99,7 @@ def solve_all(
     return lists.to(scores.device)
 
 
-def _spread(solve, programs, count):
+def _spread(solve: Solve, programs: Iterable[Program], count: int) -> Iterator[Solution]:
     """Solutions in order, over the cores where there are enough programs."""
     workers = min(os.cpu_count() or 1, count // IN_PROCESS)
     if workers < 2:
@@ -107,7 +110,7 @@ def _spread(solve, programs, count):
     yield from pool(delayed(_solve_silently)(solve, program, os.getpid()) for program in programs)
 
 
-def _solve_silently(solve, program, caller: int):
+def _solve_silently(solve: Solve, program: Program, caller: int) -> Solution:
     if os.getpid() != caller:  # joblib may have to solve it in the calling process
         _silence()
     return solve(program)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+
+from recbole_leaprec.core.categories import ItemCategories
 
 
 def best_of_rows(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -37,3 +41,10 @@ def top_items(scores: Tensor, k: int) -> Tensor:
     """
     items, values = best_of_rows(scores[:, 1:], k)
     return (items + 1).masked_fill_(values == -torch.inf, 0)
+
+
+def plain_top_k(
+    scores: Tensor, p: Tensor | None, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float
+) -> Tensor:
+    """The reranker `none`: the most relevant items, whatever the preference and lambda."""
+    return top_items(scores, k).expand(len(lambdas), -1, -1)

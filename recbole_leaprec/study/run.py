@@ -13,13 +13,20 @@ import numpy as np
 import yaml
 from tqdm import tqdm
 
-from recbole_leaprec.config import MACHINE_KEYS
-from recbole_leaprec.curves import Comparison, Curve
-from recbole_leaprec.measured import FILE, Measured, measure
-from recbole_leaprec.quick_start import run_leaprec
-from recbole_leaprec.report.write import EXPLORED, write_report
-from recbole_leaprec.run_folder import write_yaml
+from recbole_leaprec.analysis.curves import Comparison, Curve
+from recbole_leaprec.analysis.describe import Description, description
+from recbole_leaprec.analysis.measure import measure
+from recbole_leaprec.analysis.measurement import FILE, Measurement
+from recbole_leaprec.data import create_dataset
+from recbole_leaprec.defaults import EXPLORED_USERS
+from recbole_leaprec.files import write_yaml
+from recbole_leaprec.keys import MACHINE_KEYS
+from recbole_leaprec.page.datasets import write_datasets
+from recbole_leaprec.page.write import write_page
+from recbole_leaprec.quick_start import resume, run_leaprec
+from recbole_leaprec.run_log import run_log
 from recbole_leaprec.study.spec import Part, Spec, part_name
+from recbole_leaprec.training_state import STATE
 
 SPEC = "study.yaml"
 
@@ -33,7 +40,8 @@ def study(
     Methods, lambdas, seeds and backbones may be added meanwhile; settings of models that are there already may not change.
 
     Leaves in `output_dir`: a folder for each model, `tradeoff.csv`, `comparison.csv`, `times.csv`, `density.csv`, `shift.csv`,
-    pictures of them, and `report.html`.
+    pictures of them, and `report.html`. A study of several datasets leaves a folder like that for each of them, their sizes (the
+    paper's Table 1) in `datasets.csv`, and a page that leads to theirs.
 
     Args:
         spec: a yaml file, such as properties/study/ml-100k.yaml.
@@ -45,25 +53,48 @@ def study(
     Raises:
         ValueError: bad arguments, or a folder that holds another study; nothing is written then.
     """
-    plan, folder = Spec.read(spec, config_dict), Path(output_dir)
+    whole, folder = Spec.read(spec, config_dict), Path(output_dir)
+    plans = {folder / name: plan for name, plan in whole.of_each_dataset().items()}
+    for own, plan in plans.items():
+        _check_same(plan, own)
+    for own, plan in plans.items():
+        _run_all(plan, own, show_progress)
+    if list(plans) == [folder]:
+        return folder / "report.html"
+    write_yaml(folder / SPEC, whole.content, sort_keys=False)
+    return write_datasets(folder, whole.title, {own.name: _describe(plan) for own, plan in plans.items()})
+
+
+def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
+    """Every part of the study of one dataset, and its page."""
     parts = list(plan.parts())
-    _check_same(plan, folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
     for number, part in enumerate(parts, 1):
         _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
-    out = folder / "report.html"
-    report_study(folder, out)
-    return out
+    report_study(folder, folder / "report.html")
 
 
-def report_study(folder: Path, out: Path, users: int = EXPLORED) -> None:
+def _describe(plan: Spec) -> Description:
+    """The dataset of a study, for Table 1."""
+    config = next(iter(plan.parts())).config
+    with run_log(config):
+        dataset = create_dataset(config)
+        dataset.build()
+    return description(dataset, config["beta"])
+
+
+def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
     """The page of what is done of a study, with its tables and pictures."""
     plan = Spec.of(yaml.safe_load((folder / SPEC).read_text(encoding="utf-8")))
+    if plan.content.get("datasets"):
+        raise ValueError(
+            f"{folder} is a study of several datasets; name the folder of one: {', '.join(plan.content['datasets'])}"
+        )
     curves = study_curves(plan, folder)
     if not curves:
         raise ValueError(f"{folder}: no part of this study is done yet")
-    write_report(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
+    write_page(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
 
 
 _NO_PART = MACHINE_KEYS | {
@@ -78,7 +109,7 @@ def _check_same(plan: Spec, folder: Path) -> None:
         raise ValueError(f"output_dir {folder} holds something else than a study; name another")
     for part in plan.parts():
         model = folder / part.name / "model"
-        if not (model / "result.json").exists():  # a training that was interrupted starts anew
+        if not (model / "result.json").exists() and not (model / STATE).exists():  # it starts anew
             continue
         before = yaml.safe_load((model / "config.yaml").read_text(encoding="utf-8"))
         now = part.config.plain()
@@ -92,11 +123,15 @@ def _check_same(plan: Spec, folder: Path) -> None:
 
 def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
     common = {"show_progress": show_progress}
+    if (folder / "model" / STATE).exists() and not (folder / "model" / "result.json").exists():
+        _say(f"{title}: going on with its training", show_progress)
+        here = {key: part.settings[key] for key in ("data_path", *MACHINE_KEYS) if key in part.settings}
+        resume(folder / "model", {**here, **common})
     if not (folder / "model" / "result.json").exists():
         _say(f"{title}: training", show_progress)
-        shutil.rmtree(folder, ignore_errors=True)  # what an interrupted training has left
+        shutil.rmtree(folder, ignore_errors=True)  # of a training that did not come to its first validation
         run_leaprec(config_dict={**part.settings, **common, "output_dir": str(folder / "model")})
-    if not (folder / FILE).exists() or not _covers(Measured.load(folder / FILE), part):
+    if not (folder / FILE).exists() or not _covers(Measurement.load(folder / FILE), part):
         _say(f"{title}: reranking", show_progress)
         shutil.rmtree(folder / "measuring", ignore_errors=True)
         now = {key: part.settings[key] for key in ("data_path", "title_field", *MACHINE_KEYS) if key in part.settings}
@@ -110,7 +145,7 @@ def _say(text: str, show: bool) -> None:
         tqdm.write(text, file=sys.stderr)
 
 
-def _covers(measured: Measured, part: Part) -> bool:
+def _covers(measured: Measurement, part: Part) -> bool:
     if measured.info["config"]["title_field"] != part.config["title_field"]:
         return False
     return all((name, lam) in measured.place for name, lambdas in part.rerankers.items() for lam in lambdas)
@@ -127,7 +162,7 @@ def study_curves(plan: Spec, folder: Path) -> list[Curve]:
                 if not (own / FILE).exists():
                     continue
                 if own not in loaded:
-                    loaded[own] = Measured.load(own / FILE)
+                    loaded[own] = Measurement.load(own / FILE)
                 if any((method.reranker, lam) not in loaded[own].place for lam in method.lambdas):
                     continue  # asked for since then
                 result = json.loads((own / "model" / "result.json").read_text(encoding="utf-8"))

@@ -11,13 +11,15 @@ from typing import Any
 
 import yaml
 
-from recbole_leaprec.config import LeapRecConfig, check_lambdas
-from recbole_leaprec.measured import BASE, check_alike
-from recbole_leaprec.reranking import get_reranker
-from recbole_leaprec.suggest import did_you_mean, unknown_name
+from recbole_leaprec.analysis.measurement import BASE
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.keys import check_alike, check_lambdas
+from recbole_leaprec.reranking.registry import get_reranker
 
 KEYS = {
     "title": "what the report is called",
+    "datasets": "the whole study is run on each of them; without, on the dataset of the settings",
     "settings": "keys of RecBole and the plugin for all models, the dataset among them",
     "backbones": "models of RecBole; each is trained as its CD twin, with the settings of every variant",
     "variants": "name: settings; one with a model of its own is trained once, not for every backbone",
@@ -26,13 +28,13 @@ KEYS = {
     "methods": "name: {variant, reranker, lambdas}",
     "ablations": "as methods, drawn apart, with the reference",
     "reference": "the method that all others are tested against",
-    "match": "S_KL figures at which methods are compared; some of the reference's own where there are none",
+    "match": "S_KL levels at which methods are compared; some of the reference's own where there are none",
 }
 
 
 _LINES, _LIST = (dict, "`name: value` lines"), (list, "a list")
 _KINDS = {
-    **dict.fromkeys(("settings", "variants", "methods", "ablations"), _LINES), "lambdas": _LIST,
+    **dict.fromkeys(("settings", "variants", "methods", "ablations"), _LINES), "lambdas": _LIST, "datasets": (list, "a list of datasets"),
     "backbones": (list, "a list of models"), "seeds": (list, "a list of whole numbers"), "match": (list, "a list of numbers"),
 }  # fmt: skip
 
@@ -86,8 +88,13 @@ class Spec:
             raise ValueError(f"{path} must hold the keys {', '.join(KEYS)}")
         try:
             _check_keys(content)
+            if "dataset" in (content.get("settings") or {}) and content.get("datasets"):
+                raise ValueError("datasets: the settings name a dataset, too; leave one of them out")
+            if "dataset" in (settings or {}):  # what is asked for now, alone
+                content = {key: value for key, value in content.items() if key != "datasets"}
             spec = cls.of({**content, "settings": {**(content.get("settings") or {}), **(settings or {})}})
-            spec.check()
+            for one in spec.of_each_dataset().values():
+                one.check()
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return spec
@@ -114,6 +121,19 @@ class Spec:
                 raise ValueError(f"two models would go to the folder {part.name}: give the variants more different names")
             _ = part.config
         check_alike({part.name: part.config.plain() for part in parts}, "put it into settings, or make it another study")
+
+    def of_each_dataset(self) -> dict[str, Spec]:
+        """The study of each of its datasets, by name; of a study without such a list, itself under no name."""
+        names = self.content.get("datasets")
+        if not names:
+            return {"": self}
+        content = {key: value for key, value in self.content.items() if key != "datasets"}
+        return {
+            name: Spec.of(
+                {**content, "title": f"{self.title}: {name}", "settings": {**content.get("settings", {}), "dataset": name}}
+            )
+            for name in names
+        }
 
     @property
     def title(self) -> str:
@@ -182,7 +202,7 @@ def _check_keys(content: dict[str, Any]) -> None:
         for key in ("seed", "config_files", "output_dir", *(["model"] if where == "settings" else [])):
             if key in (settings or {}):
                 raise ValueError(f"{where}: {key} is not for a study to set; it has backbones, variants and seeds")
-    for key, valid in (("seeds", int), ("match", (int, float)), ("backbones", str)):
+    for key, valid in (("seeds", int), ("match", (int, float)), ("backbones", str), ("datasets", str)):
         values = content.get(key) or []
         for value in values:
             if isinstance(value, bool) or not isinstance(value, valid) or values.count(value) > 1:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from recbole.evaluator import smaller_metrics
 
-from recbole_leaprec.config import LAMBDAS
-from recbole_leaprec.suggest import did_you_mean
+from recbole_leaprec.defaults import LAMBDAS
+from recbole_leaprec.did_you_mean import did_you_mean
 
 OUT_OF_BOUND = -1e6
-"""A model that misses the bound at every lambda has this for its score, less what it misses it by."""
+"""The score of a model that misses the bound at every lambda, minus the distance by which it misses."""
 
 _SUBJECT_TO = re.compile(r"(\S+)\s+subject\s+to\s+(\S+)\s*(<=|>=)\s*(\S+)", re.IGNORECASE)
 _HYPERVOLUME = re.compile(r"hypervolume(?:@(\d+))?", re.IGNORECASE)
@@ -29,16 +29,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Objective:
-    """A figure to maximise.
+    """What to maximise.
 
     Attributes:
-        metric: of the plain ranking if nothing else is set, negated where smaller is better.
+        metric: of the plain ranking if nothing else is set, negated where smaller is better; empty for a hypervolume.
         bound: `(metric, sign, limit)`, for the most of `metric` among the lambdas that meet it.
         hypervolume: the K whose curve of (nDCG, -S_KL) is measured.
     """
 
     text: str
-    metric: str | None = None
+    metric: str = ""
     bound: tuple[str, str, float] | None = None
     hypervolume: int | None = None
     beta: float = 0.01
@@ -49,7 +49,7 @@ class Objective:
         return LAMBDAS if self.bound or self.hypervolume else ()
 
     def score(self, plain: dict[str, float], points: Sequence[Point] = ()) -> tuple[float, float | None]:
-        """`(figure, lambda)`: more is better; the lambda that it stands for, None for the configured one.
+        """`(score, lambda)`: more is better; the lambda that it stands for, None for the configured one.
 
         Example:
             >>> objective = parse_objective("ndcg@10 subject to skl@10 <= 0.5", ["ndcg@10", "skl@10"])

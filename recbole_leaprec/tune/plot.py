@@ -1,4 +1,4 @@
-"""A picture of a search: one line a trial through the values that it drew, coloured by its score."""
+"""A picture of a search: one line per trial through the values that it drew, coloured by its score."""
 
 from __future__ import annotations
 

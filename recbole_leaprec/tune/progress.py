@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from ray.tune import Callback
+from ray.tune.experiment import Trial
 from tqdm import tqdm
 
-from recbole_leaprec.run_folder import write_json
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
-from recbole_leaprec.tune.trial import standing
+from recbole_leaprec.tune.records import close_trial, keep_better, standing
+from recbole_leaprec.tune.settings import SearchSettings
 
 
 class LiveTable(Callback):
-    """A table that grows by a line with each trial, above a progress bar; keeps the best checkpoint alone on disk."""
+    """A table that grows by a line with each trial, above a progress bar. Each trial that ends is closed, and the best checkpoint kept."""
 
-    def __init__(self, settings: dict[str, Any], folder: Path, done: list[dict[str, Any]], show: bool):
-        self._folder, self._total, self._show = folder, settings["trials"], show
-        self._epochs, self._keys = settings["config"]["epochs"], list(settings["space"])
+    def __init__(self, settings: SearchSettings, folder: Path, done: list[dict[str, Any]], show: bool):
+        self._folder, self._total, self._show = folder, settings.trials, show
+        self._epochs, self._keys = settings.config["epochs"], list(settings.space)
         self._ended = {record["trial"] for record in done}
         scored = [record for record in done if record.get("score") is not None and record["status"] != "failed"]
         self._best = max(scored, key=standing, default=None)
-        self._bar: tqdm | None = None
+        self._bar: tqdm  # from __enter__ on
 
     def __enter__(self) -> LiveTable:
         self._bar = tqdm(total=self._total, initial=len(self._ended), desc="trials", unit="trial", disable=not self._show)
@@ -40,34 +40,22 @@ class LiveTable(Callback):
         """Whether trials are left to run."""
         return len(self._ended) < self._total
 
-    def on_trial_complete(self, iteration, trials, trial, **info):
+    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         self._end(trial.trial_id)
 
-    def on_trial_error(self, iteration, trials, trial, **info):
+    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         self._end(trial.trial_id)
 
     def _end(self, trial_id: str) -> None:
         self._ended.add(trial_id)
-        path = self._folder / "trials" / trial_id / "trial.json"
-        if not path.is_file():  # the worker could not even start
+        record = close_trial(self._folder, trial_id, self._epochs)
+        if record is None:
             return
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["status"] == "running":  # a trial that is stopped from outside has no last word
-            record["status"] = "finished" if record["epochs"] >= self._epochs else "stopped early"
-            write_json(path, record)
-        score = record.get("score")
         self._write(
-            f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {_shown(score):>9}  "
+            f"{trial_id:<16}{record['status']:<15}{record['epochs']:>6}  {_shown(record.get('score')):>9}  "
             + "  ".join(f"{record[f'config/{key}']!s:<{len(key)}.8}" for key in self._keys)
         )
-        if (
-            score is not None
-            and record["status"] != "failed"
-            and (not self._best or standing(record) > standing(self._best))
-        ):
-            record, self._best = self._best, record
-        if record:
-            (self._folder / "trials" / record["trial"] / "model.pth").unlink(missing_ok=True)
+        self._best = keep_better(self._folder, record, self._best)
         self._bar.update(len(self._ended) - self._bar.n)
         if self._best:
             self._bar.set_postfix(best=_shown(self._best["score"]))

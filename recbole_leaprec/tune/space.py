@@ -6,11 +6,14 @@ import ast
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from recbole_leaprec.suggest import did_you_mean, unknown_name
+from recbole_leaprec.did_you_mean import unknown_name
+
+if TYPE_CHECKING:
+    from ray.tune.search.sample import Domain
 
 KINDS = {
     "choice": "one of a list",
@@ -41,7 +44,7 @@ class Distribution:
         low, high = self.arguments[:2]
         return [low, high - 1] if self.kind == "randint" else [low, high]
 
-    def to_ray(self):
+    def to_ray(self) -> Domain:
         from ray import tune
 
         if self.kind == "choice":
@@ -66,13 +69,6 @@ def read_space(path: str | Path) -> dict[str, Distribution]:
         if key in FIXED:
             raise ValueError(f"{path}: {key} belongs to the whole search, give it on the command line")
     return space
-
-
-def check_keys(space: dict[str, Distribution], known: frozenset[str], path: str | Path) -> None:
-    """ValueError for a key that neither RecBole nor the plugin reads."""
-    for key in space:
-        if key not in known:
-            raise ValueError(f"{path}: unknown key {key!r}{did_you_mean(key, known)} RecBole and this plugin do not read it")
 
 
 def _read_yaml(path: Path, text: str) -> dict[str, Distribution]:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recbole_leaprec.cluster import given_gpus, ray_node
-from recbole_leaprec.run_folder import write_json
+from recbole_leaprec.files import write_json
 from recbole_leaprec.tune.objective import Objective, Point, parse_objective
+from recbole_leaprec.tune.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from recbole_leaprec.config import LeapRecConfig
+    from recbole_leaprec.trainer import LeapRecTrainer
 
 
-def standing(record: dict[str, Any]) -> tuple[float, float]:
-    """What trials are ordered by: the score, and among equals the one that started first."""
-    return record["score"], -record["started"]
+def run_trial(sample: dict[str, Any], settings: SearchSettings) -> None:
+    """Train with `sample` on top of `settings.config`.
 
-
-def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Train with `sample` on top of `settings["config"]`.
-
-    The figures that are reported belong to the checkpoint kept so far, the best epoch by `valid_metric`. Nothing of test
+    The metrics that are reported belong to the checkpoint kept so far, the best epoch by `valid_metric`. Nothing of test
     is read.
     """
     from ray import tune
 
     trial_id = tune.get_context().get_trial_id()
-    folder = Path(settings["folder"]) / "trials" / trial_id
+    folder = Path(settings.folder) / "trials" / trial_id
     drawn = {f"config/{key}": value for key, value in sample.items()}
     record = {"trial": trial_id, "status": "running", "epochs": 0, **drawn, "started": time.time(), "node": ray_node()}
     started = time.perf_counter()
@@ -45,20 +45,20 @@ def run_trial(sample: dict[str, Any], settings: dict[str, Any]) -> None:
         raise
 
 
-def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save: Callable[..., None]) -> None:
+def _train(sample: dict[str, Any], settings: SearchSettings, folder: Path, save: Callable[..., None]) -> None:
     import torch
     from ray import tune
 
     from recbole_leaprec.config import LeapRecConfig
-    from recbole_leaprec.quick_start import train_only
+    from recbole_leaprec.run import train_only
 
-    torch.set_num_threads(max(1, int(settings["cpus"])))
-    own = {"output_dir": str(folder), "show_progress": False, "gpu_id": given_gpus() if settings["gpus"] else ""}
-    config = LeapRecConfig(config_dict={**settings["config"], **sample, **own})
-    objective = parse_objective(settings["objective"], settings["metrics"], config["beta"])
+    torch.set_num_threads(max(1, int(settings.cpus)))
+    own = {"output_dir": str(folder), "show_progress": False, "gpu_id": given_gpus() if settings.gpus else ""}
+    config = LeapRecConfig(config_dict={**settings.config, **sample, **own})
+    objective = parse_objective(settings.objective, settings.metrics, config["beta"])
     figures: dict[str, Any] = {}
 
-    def report(trainer, valid_data, epoch: int) -> None:
+    def report(trainer: LeapRecTrainer, valid_data: Any, epoch: int) -> None:
         if trainer.cur_step == 0:  # this epoch is the best so far
             score, lam = objective.score(trainer.best_valid_result, _sweep(objective, trainer, valid_data, config))
             valid = {f"valid/{name}": float(value) for name, value in trainer.best_valid_result.items()}
@@ -69,11 +69,10 @@ def _train(sample: dict[str, Any], settings: dict[str, Any], folder: Path, save:
     train_only(config, report)
 
 
-def _sweep(objective: Objective, trainer, valid_data, config) -> list[Point]:
-    from recbole_leaprec.evaluator import Reranking
+def _sweep(objective: Objective, trainer: LeapRecTrainer, valid_data: Any, config: LeapRecConfig) -> list[Point]:
+    from recbole_leaprec.reranking.reranking import Reranking
 
     if not objective.lambdas:
         return []
     rerankings = [Reranking.from_config(config, lam) for lam in objective.lambdas]
-    results = trainer.evaluate_rerankings(valid_data, rerankings)
-    return [Point(lam, result["metrics"]) for lam, result in zip(objective.lambdas, results, strict=True)]
+    return [Point(one.reranking.lam, one.metrics) for one in trainer.evaluate_rerankings(valid_data, rerankings)]

@@ -1,4 +1,4 @@
-"""The plugin's models, one a file. A new one is imported here, and is then known by name."""
+"""The plugin's models, one per file. A new one is imported here, and is then known by name."""
 
 from recbole_leaprec.model.sequential_recommender.bert4reccd import BERT4RecCD
 from recbole_leaprec.model.sequential_recommender.casercd import CaserCD
@@ -6,5 +6,3 @@ from recbole_leaprec.model.sequential_recommender.dacsr import DACSR
 from recbole_leaprec.model.sequential_recommender.fearec import FEARec
 from recbole_leaprec.model.sequential_recommender.gru4reccd import GRU4RecCD
 from recbole_leaprec.model.sequential_recommender.sasreccd import SASRecCD
-
-__all__ = ["DACSR", "BERT4RecCD", "CaserCD", "FEARec", "GRU4RecCD", "SASRecCD"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from recbole.model.sequential_recommender import BERT4Rec
 from torch import Tensor
@@ -21,7 +23,7 @@ class BERT4RecCD(AllPositionsMixin, BERT4Rec):
         super().__init__(config, dataset)
         self.ft_ratio = config["ft_ratio"]
 
-    def encode(self, interaction) -> tuple[Tensor, Tensor]:
+    def encode(self, interaction: Any) -> tuple[Tensor, Tensor]:
         inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
         if targets.dim() == 1:
             item_seq = self.reconstruct_test_data(inputs, interaction[self.ITEM_SEQ_LEN])

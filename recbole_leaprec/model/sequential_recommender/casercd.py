@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from recbole.model.sequential_recommender import Caser
 from torch import Tensor
@@ -39,7 +41,7 @@ class CaserCD(AllPositionsMixin, Caser):
         user_embedded = self.user_embedding(user)[:, None].expand(-1, item_seq.shape[1], -1)
         return self.ac_fc(self.fc2(torch.cat([z, user_embedded], -1)))
 
-    def encode(self, interaction) -> tuple[Tensor, Tensor]:
+    def encode(self, interaction: Any) -> tuple[Tensor, Tensor]:
         targets = interaction[self.POS_ITEM_ID]
         trained = targets != 0
         if targets.dim() == 1:
@@ -56,13 +58,13 @@ class CaserCD(AllPositionsMixin, Caser):
         ]
         return self.reg_weight * self.reg_loss(weights) + self.reg_loss_conv_h()
 
-    def full_sort_predict(self, interaction) -> Tensor:
+    def full_sort_predict(self, interaction: Any) -> Tensor:
         return self._last(interaction) @ self.item_embedding.weight.T
 
-    def predict(self, interaction) -> Tensor:
+    def predict(self, interaction: Any) -> Tensor:
         return self.item_scores(self._last(interaction), interaction[self.ITEM_ID][:, None])[:, 0]
 
-    def _last(self, interaction) -> Tensor:
+    def _last(self, interaction: Any) -> Tensor:
         """RecBole's forward on the last window of each sequence."""
         windows = pad(interaction[self.ITEM_SEQ], (self.max_seq_length - 1, 0)).unfold(1, self.max_seq_length, 1)
         last = interaction[self.ITEM_SEQ_LEN] - 1

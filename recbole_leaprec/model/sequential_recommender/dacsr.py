@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from recbole.model.abstract_recommender import SequentialRecommender
 from recbole.model.sequential_recommender import SASRec
 from recbole.utils import InputType
 from torch import Tensor, nn
 
-from recbole_leaprec.calibration import kl_divergence
-from recbole_leaprec.loss import bpr_loss
+from recbole_leaprec.core.calibration import kl_divergence
+from recbole_leaprec.core.loss import bpr_loss
 from recbole_leaprec.model.all_positions import AllPrefixesMixin
 from recbole_leaprec.model.cd_mixin import PREFERENCE, ConfigWith
 from recbole_leaprec.model.fast import speed_up
@@ -57,7 +59,7 @@ class DACSR(SequentialRecommender):
         gate = torch.sigmoid(self.gate(torch.cat([accuracy, calibration], -1)))
         return gate * accuracy + (1 - gate) * calibration
 
-    def calculate_loss(self, interaction) -> Tensor:
+    def calculate_loss(self, interaction: Any) -> Tensor:
         inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
         trained = targets != 0
         for_accuracy, for_calibration = self.accuracy.all_prefixes(inputs), self.calibration.all_prefixes(inputs)
@@ -82,9 +84,9 @@ class DACSR(SequentialRecommender):
     def forward(self, item_seq: Tensor, item_seq_len: Tensor) -> Tensor:
         return self.aggregate(self.accuracy(item_seq, item_seq_len), self.calibration(item_seq, item_seq_len))
 
-    def full_sort_predict(self, interaction) -> Tensor:
+    def full_sort_predict(self, interaction: Any) -> Tensor:
         return self.forward(interaction[self.ITEM_SEQ], interaction[self.ITEM_SEQ_LEN]) @ self.item_embedding.weight.T
 
-    def predict(self, interaction) -> Tensor:
+    def predict(self, interaction: Any) -> Tensor:
         output = self.forward(interaction[self.ITEM_SEQ], interaction[self.ITEM_SEQ_LEN])
         return (output * self.item_embedding(interaction[self.ITEM_ID])).sum(-1)

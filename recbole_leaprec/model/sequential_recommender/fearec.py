@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import recbole.model.sequential_recommender as recbole_models
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from recbole_leaprec.data import SequenceDataset
 
 
 class FEARec(recbole_models.FEARec):
@@ -14,13 +19,13 @@ class FEARec(recbole_models.FEARec):
 
 
 class _PrefixRows:
-    """A training split in the form that FEARec knows: `inter_feat[field][n]`, one row a prefix."""
+    """A training split in the form that FEARec knows: `inter_feat[field][n]`, one row per prefix."""
 
-    def __init__(self, split):
+    def __init__(self, split: SequenceDataset):
         self._split = split
         self.inter_feat = self
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # a copy in the making has no _split yet
             raise AttributeError(name)
         return getattr(self._split, name)
@@ -32,7 +37,7 @@ class _PrefixRows:
 
 
 class _Column:
-    def __init__(self, split, field: str):
+    def __init__(self, split: SequenceDataset, field: str):
         self._split, self._field = split, field
 
     def __getitem__(self, index: int) -> Tensor:

@@ -1,0 +1,60 @@
+"""How long a command takes until it says something: help, a mistake, and the imports behind a real start.
+
+    python benchmarks/startup.py [--repeats=7] [--out=benchmarks/startup.md]
+
+Each is a process of its own, the best of several; Python's own start, an empty program, is beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from recbole_leaprec.commands import command_names
+
+ROOT = Path(__file__).resolve().parent.parent
+LEAPREC = [sys.executable, str(ROOT / "run_leaprec.py")]
+
+
+def seconds(command: list[str], code: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
+    arguments = parser.parse_args()
+    runs = {
+        "Python, an empty program": ([sys.executable, "-c", "pass"], 0),
+        "leaprec --help": ([*LEAPREC, "--help"], 0),
+        **{f"leaprec {name} --help": ([*LEAPREC, name, "--help"], 0) for name in command_names()},
+        "an unknown key, --rerank_lamda=0.5": ([*LEAPREC, "--rerank_lamda=0.5"], 2),
+        "a bad value, --alpha=2": ([*LEAPREC, "--alpha=2"], 2),
+        "an unknown model, --model=SASRek": ([*LEAPREC, "--model=SASRek"], 2),
+        "two keys that do not fit, --gamma=0 --bpr_weight=0": ([*LEAPREC, "--gamma=0", "--bpr_weight=0"], 2),
+        "an unknown metric, --metrics=Hitt": ([*LEAPREC, "--metrics=Hitt"], 2),
+        "import recbole_leaprec.quick_start": ([sys.executable, "-c", "import recbole_leaprec.quick_start"], 0),
+    }
+    best = {name: min(seconds(*run) for _ in range(arguments.repeats)) for name, run in runs.items()}
+    lines = [
+        f"`python benchmarks/startup.py --repeats={arguments.repeats}`, Python {sys.version.split()[0]}",
+        "",
+        "| | seconds, best |",
+        "|---|---|",
+        *(f"| {name} | {value:.2f} |" for name, value in best.items()),
+    ]
+    arguments.out.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

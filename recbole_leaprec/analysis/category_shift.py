@@ -1,0 +1,62 @@
+"""How the category mix of a history shifts with time, the paper's Figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from recbole_leaprec.core.calibration import kl_divergence
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.data import SequenceDataset
+from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
+
+_known: dict[tuple[str, ...], pd.DataFrame] = {}
+"""What `shift_of` has worked out: it depends on the data alone, and one command may measure many models."""
+
+
+def shift_of(dataset: SequenceDataset, beta: float) -> pd.DataFrame:
+    """`category_shift` of a dataset, with the default window and intervals."""
+    marks = dataset.fingerprint
+    key = (marks["sequences"], marks["items' categories"], str(beta))
+    if key not in _known:
+        intervals = range(0, SHIFT_LONGEST + 1, SHIFT_STEP)
+        sequences = dataset.sequences
+        _known[key] = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, SHIFT_WINDOW, beta)
+    return _known[key]
+
+
+def category_shift(
+    items: Tensor,
+    offsets: Tensor,
+    categories: ItemCategories,
+    intervals: Sequence[int],
+    window: int = SHIFT_WINDOW,
+    beta: float = 0.01,
+) -> pd.DataFrame:
+    """For each interval d, the mean KL(p || q~) of the mix p of a window and the mix q of the window that starts d items earlier.
+
+    Each user counts alike: the mean over the user's pairs of windows, then over the users who have such pairs.
+
+    Args:
+        items, offsets: all histories, oldest item first: user u's are `items[offsets[u]:offsets[u+1]]`.
+
+    Returns:
+        Columns `interval`, `kl`, `users`; kl is nan where nobody has a history that long.
+    """
+    sums = torch.zeros(len(items) + 1, categories.n_categories, dtype=torch.float64)
+    sums[1:] = categories.shares(items).cumsum(0)
+    user = torch.searchsorted(offsets, torch.arange(len(items)), right=True) - 1
+    rows = []
+    for interval in intervals:
+        start = torch.arange(max(len(items) - window - interval + 1, 0))
+        start = start[start + interval + window <= offsets[user[start] + 1]]  # both windows are the same user's
+        p, q = ((sums[at + window] - sums[at]) / window for at in (start + interval, start))
+        divergence = kl_divergence(p.clamp_min(0), q.clamp_min(0), beta)
+        count = torch.bincount(user[start], minlength=len(offsets) - 1)
+        total = torch.zeros(len(count), dtype=torch.float64).index_add_(0, user[start], divergence)
+        some = count > 0
+        rows.append((interval, (total[some] / count[some]).mean().item(), int(some.sum())))
+    return pd.DataFrame(rows, columns=["interval", "kl", "users"])

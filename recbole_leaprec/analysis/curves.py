@@ -1,0 +1,148 @@
+"""Curves over lambda, each of one method, and how methods compare at the same S_KL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from recbole_leaprec.analysis.measurement import BASE, Measurement, metric_rows
+from recbole_leaprec.analysis.significance import holm, paired_test
+from recbole_leaprec.defaults import RESAMPLES
+from recbole_leaprec.evaluator.per_user import METRICS
+
+_SKL = METRICS.index("skl")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One reranker on one model, measured once or, with several seeds, more often; metrics are each user's mean over the seeds.
+
+    Attributes:
+        group: `method`, or `ablation`.
+        runs: of the same dataset; the first one's lists are those to look at.
+        training: seconds of training, the mean over the runs, nan if not known.
+        asked: the lambdas to show; None for all that every run has.
+    """
+
+    name: str
+    reranker: str
+    runs: Sequence[Measurement]
+    group: str = "method"
+    training: float = float("nan")
+    asked: Sequence[float] | None = None
+
+    @property
+    def model(self) -> str:
+        return self.runs[0].info["model"]
+
+    @cached_property
+    def lambdas(self) -> list[float]:
+        """Those that all runs have, ascending."""
+        measured = [{lam for name, lam in run.place if name == self.reranker} for run in self.runs]
+        common = set.intersection(*measured)
+        return sorted(common if self.asked is None else common.intersection(self.asked))
+
+    @cached_property
+    def figures(self) -> np.ndarray:
+        """`[L, metric, U]`, for each lambda."""
+        return self._mean(self.reranker, self.lambdas)
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """`[metric, U]`: of the model's own ranking."""
+        return self._mean(BASE, [0.0])[0]
+
+    def _mean(self, reranker: str, lambdas: Sequence[float]) -> np.ndarray:
+        return np.mean([run.figures[[run.place[reranker, lam] for lam in lambdas]] for run in self.runs], axis=0)
+
+    @cached_property
+    def seconds(self) -> np.ndarray:
+        """`[L]` of reranking."""
+        return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
+
+    def at_skl(self, level: float) -> np.ndarray | None:
+        """`[metric, U]`: what every user gets where the mean S_KL is `level`.
+
+        That is between two neighbouring lambdas: with the right chance, a user gets the list of the one, else that of the other,
+        and the metrics are what is to be expected then. A model whose own ranking is calibrated enough is left as it is; None
+        where no lambda is.
+        """
+        points = [self.base, *(self.figures if self.reranker != BASE else [])]
+        skl = [point[_SKL].mean() for point in points]
+        if skl[0] <= level:
+            return points[0]
+        for number in range(1, len(points)):
+            if skl[number] <= level:
+                share = (skl[number - 1] - level) / (skl[number - 1] - skl[number])
+                return (1 - share) * points[number - 1] + share * points[number]
+        return None
+
+
+def curve_table(curves: Sequence[Curve], samples: int = RESAMPLES) -> pd.DataFrame:
+    """A row for each method and lambda, as `Measurement.table`, after a row for each model's own ranking."""
+    rows = []
+    for curve in curves:
+        points, figures = [(BASE, 0.0, 0.0)], curve.base[None]
+        if curve.reranker != BASE:
+            points += [(curve.reranker, lam, seconds) for lam, seconds in zip(curve.lambdas, curve.seconds, strict=True)]
+            figures = np.concatenate([figures, curve.figures])
+        for (reranker, lam, seconds), row in zip(points, metric_rows(figures, curve.runs[0].k, samples), strict=True):
+            first = {"method": curve.name, "group": curve.group, "model": curve.model, "reranker": reranker, "lambda": lam}
+            rows.append({**first, "seeds": len(curve.runs), **row, "seconds": seconds})
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A reference, and the curves to hold against it; the reference may be among them."""
+
+    reference: Curve
+    curves: Sequence[Curve]
+
+
+def compare(comparison: Comparison, levels: Sequence[float]) -> pd.DataFrame:
+    """Each method against the reference where both have the same mean S_KL: nDCG and HR, with a paired t-test over the users.
+
+    Returns:
+        A row for each method, S_KL and metric that both reach: `value`, `reference_value`, `difference` and `p`.
+    """
+    reference = comparison.reference
+    rows = []
+    for level in levels:
+        ours = reference.at_skl(level)
+        for curve in comparison.curves:
+            theirs = curve.at_skl(level)
+            if curve is reference or ours is None or theirs is None:
+                continue
+            for metric in ("ndcg", "hit"):
+                one, other = theirs[METRICS.index(metric)], ours[METRICS.index(metric)]
+                difference, p = paired_test(one - other)
+                rows.append(
+                    {
+                        "method": curve.name, "group": curve.group, "reference": reference.name, "skl": level, "metric": metric,
+                        "value": one.mean(), "reference_value": other.mean(), "difference": difference, "p": p,
+                    }
+                )  # fmt: skip
+    return pd.DataFrame(rows, columns=_COMPARED)
+
+
+_COMPARED = ["method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p"]
+
+
+def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Comparisons in one table, with `p_holm`: p adjusted for as many tests as the table has (Holm, 1979)."""
+    some = [one for one in compared if len(one)]
+    table = pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=_COMPARED)
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
+
+
+def own_levels(reference: Curve, count: int = 4) -> list[float]:
+    """S_KL levels to compare at: between the largest and the least of the reference, in even ratios, rounded up."""
+    skl = reference.figures[:, _SKL].mean(-1)
+    inner = np.geomspace(max(skl.max(), 0.001), max(skl.min(), 0.001), count + 2)[1:-1]
+    return sorted({math.ceil(level * 1000) / 1000 for level in inner}, reverse=True)

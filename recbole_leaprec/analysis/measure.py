@@ -1,0 +1,100 @@
+"""Score the test users of a trained model once, and rerank them in many ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from recbole_leaprec.analysis.category_shift import shift_of
+from recbole_leaprec.analysis.measurement import BASE, HISTORY, Measurement
+from recbole_leaprec.data import SequenceDataset
+from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.evaluator import Evaluation
+from recbole_leaprec.evaluator.resources import LISTS, RANKS, SEQUENTIAL_PREFERENCE, USER_METRICS
+from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
+from recbole_leaprec.reranking.reranking import Reranking
+from recbole_leaprec.run import trained_run
+
+
+def measure(
+    checkpoint: str | Path,
+    rerankers: Mapping[str, Sequence[float]],
+    config_dict: dict[str, Any],
+    log_name: str = "measure.log",
+    user: str | None = None,
+) -> Measurement:
+    """Score the test users once and rerank them in every way.
+
+    Args:
+        rerankers: the lambdas of each; the model's own ranking is always there.
+        config_dict: keys to change, those in `MEASUREMENT_KEYS`; `output_dir` is where the log goes.
+        user: somebody who must be among the test users.
+
+    Raises:
+        ValueError: as `evaluate`; no such user.
+    """
+    check_changes(config_dict, MEASUREMENT_KEYS | {"output_dir"})
+    changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
+    with trained_run(checkpoint, changes, log_name) as (run, trainer):
+        config, data, targets = run.config, run.dataset, run.test_data.dataset.targets
+        users = _users(data, targets)
+        if user is not None and user not in users["users"]:
+            raise ValueError(f"{config['dataset']} has no test user {user!r}{did_you_mean(user, users['users'].tolist())}")
+        rerankings = [Reranking()]
+        for name, lambdas in rerankers.items():
+            one = replace(Reranking.from_config(config, 0.0), method=name)
+            rerankings += [replace(one, lam=float(lam)) for lam in lambdas] if name != BASE else []
+        evaluations = trainer.evaluate_rerankings(run.test_data, rerankings, config["show_progress"], per_user=True)
+        info = {
+            "model": config["model"],
+            "dataset": config["dataset"],
+            "checkpoint": str(checkpoint),
+            "k": max(config["topk"]),
+            "interactions": len(data.sequences.items),
+            "config": config.plain(),
+        }
+        shift = shift_of(data, config["beta"]).to_numpy(dtype=float).T
+        return Measurement(info=info, **_lists(evaluations), **users, **_catalogue(data), shift=shift)
+
+
+def _lists(evaluations: Sequence[Evaluation]) -> dict[str, np.ndarray]:
+    """What the rerankings gave."""
+    structs = [one.struct for one in evaluations]
+    return {
+        "rerankers": np.array([one.reranking.method for one in evaluations]),
+        "lambdas": np.array([one.reranking.lam for one in evaluations]),
+        "seconds": np.array([one.seconds for one in evaluations]),
+        "figures": np.stack([struct.get(USER_METRICS).T.contiguous().numpy() for struct in structs]),
+        "lists": np.stack([struct.get(LISTS).numpy() for struct in structs]).astype(np.int32),
+        "ranks": np.stack([struct.get(RANKS).numpy() for struct in structs]).astype(np.int32),
+        "preference": structs[0].get(SEQUENTIAL_PREFERENCE).numpy().astype(np.float32),
+    }
+
+
+def _users(data: SequenceDataset, targets: torch.Tensor) -> dict[str, np.ndarray]:
+    """Who the test users are, and what they had."""
+    sequences = data.sequences
+    latest, length = sequences.latest(targets, HISTORY)
+    return {
+        "users": np.array(data.field2id_token[data.uid_field])[sequences.user_of(targets)].astype(str),
+        "targets": sequences.items[targets].numpy(),
+        "history": latest.numpy().astype(np.int32),
+        "history_length": length.numpy(),
+    }
+
+
+def _catalogue(data: SequenceDataset) -> dict[str, np.ndarray]:
+    """The items and their categories."""
+    members = np.zeros((len(data.item_members), data.categories.n_categories), dtype=bool)
+    for item, own in enumerate(data.item_members):
+        members[item, own] = True
+    return {
+        "items": np.array(data.item_names()).astype(str),
+        "item_categories": members,
+        "categories": np.array(data.categories.names).astype(str),
+    }

@@ -1,0 +1,45 @@
+"""The shift of a dataset's category mixes, as a table and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recbole_leaprec.analysis.category_shift import category_shift
+from recbole_leaprec.analysis.plots import plot_shift
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.data import create_dataset
+from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
+from recbole_leaprec.files import check_unused, write_csv
+from recbole_leaprec.keys import check_count
+
+
+def shift(
+    output_dir: str | Path,
+    window: int = SHIFT_WINDOW,
+    longest: int = SHIFT_LONGEST,
+    step: int = SHIFT_STEP,
+    *,
+    config_file_list: list[str] | None = None,
+    config_dict: dict[str, Any] | None = None,
+) -> pd.DataFrame:
+    """`category_shift` of a dataset at intervals 0, step, .., longest; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
+
+    Raises:
+        ValueError: bad arguments or data; nothing is written then.
+    """
+    for name, value in (("window", window), ("longest", longest), ("step", step)):
+        check_count(name, value)
+    folder = Path(output_dir)
+    check_unused(folder, ["shift.csv"])
+    config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
+    dataset = create_dataset(config)
+    dataset.build()
+    sequences, intervals = dataset.sequences, range(0, longest + 1, step)
+    table = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, window, config["beta"])
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(folder / "shift.csv", table)
+    plot_shift(table, window, config["dataset"], folder / "shift")
+    return table

@@ -1,0 +1,84 @@
+"""The trade-off between accuracy and calibration: many rerankers and lambdas on one pass of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recbole_leaprec.analysis.measure import measure
+from recbole_leaprec.analysis.measurement import FILE
+from recbole_leaprec.analysis.plots import plot_tradeoff
+from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
+from recbole_leaprec.files import check_unused, write_csv
+from recbole_leaprec.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
+from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.run import trained_config
+from recbole_leaprec.slow_step import slow_step
+
+
+def tradeoff(
+    output_dir: str | Path,
+    checkpoints: Sequence[str | Path] = (),
+    rerankers: Sequence[str] = TRADEOFF_RERANKERS,
+    lambdas: Sequence[float] = LAMBDAS,
+    *,
+    config_file_list: list[str] | None = None,
+    config_dict: dict[str, Any] | None = None,
+    samples: int = RESAMPLES,
+    show_progress: bool = True,
+) -> pd.DataFrame:
+    """Measure every reranker at every lambda on test, and draw the curves.
+
+    Leaves `tradeoff.csv`, `tradeoff.png` and `.svg`, and a `measured.npz` for each checkpoint, in `output_dir`.
+
+    Args:
+        checkpoints: the model.pth of one or several runs; none to train a model first, as `run_leaprec` does.
+        config_dict: keys to change, those in `MEASUREMENT_KEYS`; or, without checkpoints, those of the run.
+        samples: how often users are resampled for the 95 % intervals.
+
+    Returns:
+        A row for each model, reranker and lambda: `model`, `checkpoint`, `reranker`, `lambda`, `hit@K`, `ndcg@K`, `skl@K`, `ckl@K` for the
+        largest K, each with its interval in `<metric>_low` and `<metric>_high`, and the `seconds` of reranking. The
+        backbone's own ranking is the reranker `none`.
+
+    Raises:
+        ValueError: bad arguments, as for `evaluate`; nothing is written then.
+    """
+    folder = Path(output_dir)
+    check_unused(folder, ("tradeoff.csv", "model"))
+    for name in rerankers:
+        get_reranker(name)
+    check_lambdas(lambdas)
+    check_count("samples", samples)
+    changes = dict(config_dict or {})
+    for key in ("reranker", "rerank_lambda", "target_skl"):
+        if key in changes:
+            raise ValueError(f"{key} has no part in a trade-off: rerankers and lambdas say what is measured")
+    if checkpoints and config_file_list:
+        raise ValueError("config_files: a trained run has its own; leave them out")
+    check_alike(
+        {str(checkpoint): trained_config(checkpoint, changes)[1].plain() for checkpoint in checkpoints},
+        "what is given here (--key=value) holds for all",
+    )
+    if not checkpoints:
+        given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
+        run = run_leaprec(config_file_list=config_file_list, config_dict=given)
+        checkpoints = [Path(run["folder"]) / "model.pth"]
+        changes = {key: run["config"][key] for key in MACHINE_KEYS if key in run["config"]}
+    tables = []
+    for number, checkpoint in enumerate(checkpoints):
+        own = folder / f"evaluation-{number}"
+        given = {**changes, "output_dir": str(own), "show_progress": show_progress}
+        measured = measure(checkpoint, dict.fromkeys(rerankers, lambdas), given, "tradeoff.log")
+        with slow_step("keeping every user's lists, and working out the 95 % intervals"):
+            measured.save(own / FILE)
+            tables.append(measured.table(samples))
+    table = pd.concat(tables, ignore_index=True)
+    with slow_step("drawing"):
+        plot_tradeoff(table, folder / "tradeoff")
+    write_csv(folder / "tradeoff.csv", table)
+    return table

@@ -1,0 +1,118 @@
+"""From the words of a command line to settings, as RecBole users write them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from datetime import date
+from typing import Any
+
+import yaml
+
+from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.keys import TEXT_KEYS, check_keys, check_values, known_keys
+from recbole_leaprec.model_names import check_model
+from recbole_leaprec.reranking.registry import get_reranker
+
+_HELP = ("--help", "-h")
+
+
+def normalised(argv: Iterable[str], flags: Collection[str] = ()) -> list[str]:
+    """Every option as one word, `--key=value`, after the words that are none; ValueError for one without a value, or given twice.
+
+    Args:
+        flags: options that are True where they have no value.
+
+    Example:
+        >>> normalised(["a", "--out", "page.html", "b", "--users=3", "--dry_run", "-m", "SASRecCD"], flags=["dry_run"])
+        ['a', 'b', '--out=page.html', '--users=3', '--dry_run=True', '--model=SASRecCD']
+    """
+    words: list[str] = []
+    options: list[str] = []
+    rest = deque(argv)
+    while rest:
+        word = rest.popleft()
+        if not word.startswith("-"):
+            words.append(word)
+            continue
+        if word in _HELP:
+            return ["--help"]
+        key, equals, value = word.partition("=")
+        key = {"-m": "--model", "-d": "--dataset"}.get(key, key)
+        if not key.startswith("--") or not key[2:]:
+            raise ValueError(f"cannot read {word!r}: write --key=value")
+        if not equals:
+            if key[2:] in flags and (not rest or rest[0] not in ("True", "False")):
+                rest.appendleft("True")
+            value = rest.popleft() if rest else "--"
+            if value.startswith("--"):
+                raise ValueError(f"{key} has no value: write {key}=value")
+        if any(option.startswith(f"{key}=") for option in options):
+            raise ValueError(f"{key} is given twice")
+        options.append(f"{key}={value}")
+    return [*words, *options]
+
+
+def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collection[str] | None = None) -> dict[str, Any]:
+    """The settings that are left when a command has taken its own options; their names and values are checked.
+
+    Args:
+        options: what the command takes beside keys, for the nearest name.
+        keys: those that it takes; None for all of RecBole and the plugin.
+
+    Raises:
+        ValueError: an unknown key, or a value that its key does not take.
+    """
+    settings = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.startswith("--"):
+            raise ValueError(f"cannot read {word!r}: write --key=value")
+        settings[key[2:]] = read_value(key[2:], text)
+    if options or keys is not None:
+        known = {*options, *(known_keys() if keys is None else keys)}
+        for name in settings:
+            if name not in known and not name.startswith("alias_of_"):
+                if keys is None and did_you_mean(name, known) == did_you_mean(name, known_keys()):
+                    check_keys([name])  # no option is nearer
+                raise ValueError(f"unknown option or key {name!r}{did_you_mean(name, known)}")
+    else:
+        check_keys(settings)
+    check_values(settings)
+    if isinstance(settings.get("model"), str):
+        check_model(settings["model"])
+    if "reranker" in settings:
+        get_reranker(settings["reranker"])
+    return settings
+
+
+def read_value(name: str, text: str) -> Any:
+    """A value as yaml has it, with RecBole's None; keys that hold text are never anything else.
+
+    Example:
+        >>> read_value("topk", "[5,10]"), read_value("learning_rate", "1e-3"), read_value("dataset", "2024-01-01")
+        ([5, 10], 0.001, '2024-01-01')
+    """
+    if text == "None":
+        return None
+    if name in TEXT_KEYS:
+        return text
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"--{name}: cannot read {text!r}: {str(error).splitlines()[0]}") from error
+    if isinstance(value, int | float) and ":" in text:  # yaml takes 0:1:30 for a number to the base of sixty
+        return text
+    if isinstance(value, date):  # no key is one
+        return text
+    if isinstance(value, str):  # yaml wants 1.0e-3, everybody writes 1e-3
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def take_config_files(settings: dict[str, Any]) -> list[str]:
+    """Take the names of yaml files out of the settings: `--config_files="a.yaml b.yaml"`."""
+    return (settings.pop("config_files", None) or "").split()

@@ -1,0 +1,159 @@
+"""What a command is: its options, the keys that it takes beside them, and its help."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recbole_leaprec.cli.arguments import read_keys
+from recbole_leaprec.cli.options import Flag, Option
+from recbole_leaprec.keys import PLUGIN_KEYS, default_settings
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
+
+class Command(click.Command):
+    """A command of `leaprec`: whatever is none of its options is a key of RecBole or the plugin.
+
+    Attributes:
+        keys: the keys that it takes; None for all.
+        about_keys: what the help says about them.
+        listed: the keys of the plugin that the help lists.
+        as_trained: whether they are as a model was trained, unless given.
+    """
+
+    keys: Collection[str] | None = None
+    about_keys: str = ""
+    listed: Collection[str] = ()
+    as_trained: bool = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"--help", *(f"--{option.name}" for option in self._options())}
+        keys = [word for word in args if word.startswith("--") and word.partition("=")[0] not in own]
+        super().parse_args(ctx, [word for word in args if word not in keys])
+        ctx.args = [*ctx.args, *keys]
+        return ctx.args
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.params["keys"] = read_keys(ctx.args, [option.name or "" for option in self._options()], self.keys)
+        for option in self._options():
+            if option.needed and ctx.params[option.name or ""] is None:
+                raise ValueError(f"--{option.name}={option.type.name.upper()} is needed, {option.help}")
+        return super().invoke(ctx)
+
+    @property
+    def flags(self) -> list[str]:
+        """The options that are True or False."""
+        return [option.name or "" for option in self._options() if isinstance(option.type, Flag)]
+
+    def _options(self) -> list[Option]:
+        return [option for option in self.params if isinstance(option, Option)]
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The usage, the docstring of the function, what is said about keys, and the options with their defaults."""
+        words = [f"{one.name}".upper() + " [...]" for one in self.params if isinstance(one, click.Argument)]
+        needed = [f"--{option.name}={option.type.name.upper()}" for option in self._options() if option.needed]
+        rest = ["[--option=value ...]"] if len(self._options()) > len(needed) else []
+        rest += ["[--key=value ...]"] if self.about_keys else []
+        parts = [
+            " ".join(["usage: leaprec", self.name or "", *words, *needed, *rest]),
+            re.sub(r"(?m)^ *(?=leaprec )", "  ", inspect.cleandoc(self.help or "")),  # examples
+        ]
+        if self.about_keys:
+            parts.append(self.about_keys)
+        if self._options():
+            width = max(len(option.name or "") for option in self._options())
+            parts.append("\n".join(["options:", *(_option_line(option, width) for option in self._options())]))
+        if self.listed:
+            parts.append(
+                "\n".join(["keys of the plugin:", *(self._key_line(name) for name in PLUGIN_KEYS if name in self.listed)])
+            )
+        return "\n\n".join(parts)
+
+    def _key_line(self, name: str) -> str:
+        key, default = PLUGIN_KEYS[name], _DEFAULTS_ELSEWHERE.get(name) or default_settings().get(name, "by model")
+        told = "default: as trained" if self.as_trained and name != "output_dir" else f"default {default}"
+        return f"  --{name:<18} {key.meaning}: {key.allowed} ({told})"
+
+
+def command(
+    name: str,
+    *,
+    keys: Collection[str] | None = None,
+    about_keys: str = "",
+    listed: Collection[str] = (),
+    as_trained: bool = False,
+) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a command out of a function: it gets the options by name, and the keys as the dict `keys`.
+
+    The function's docstring is the help. What is imported at the top of its file is imported for `--help`, too.
+    """
+
+    def make(function: Callable[..., int | None]) -> Command:
+        made = click.command(
+            name,
+            cls=Command,
+            help=function.__doc__,
+            context_settings={"allow_extra_args": True},
+        )(function)
+        made.keys, made.about_keys, made.listed, made.as_trained = keys, about_keys, listed, as_trained
+        return made
+
+    return make
+
+
+def _option_line(option: Option, width: int) -> str:
+    if option.needed:
+        default = "needed"
+    elif option.shown is not None:
+        default = f"default: {option.shown}"
+    else:
+        default = f"default {_told(option.default)}"
+    return f"  --{option.name:<{width}}  {option.help} ({default})"
+
+
+def _told(value: Any) -> str:
+    """A default as one would type it.
+
+    Example:
+        >>> _told((0.0, 0.5)), _told(10)
+        ('0,0.5', '10')
+    """
+    if isinstance(value, list | tuple):
+        return ",".join(_told(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_DEFAULTS_ELSEWHERE = {"category_field": "by dataset", "title_field": "by dataset"}
+
+
+@contextmanager
+def loading(what: str = "torch and RecBole") -> Iterator[None]:
+    """Say on a terminal that something is being loaded, which takes seconds, and wipe it away again."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    print(f"loading {what} ...", end="\r", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print(" " * len(f"loading {what} ..."), end="\r", file=sys.stderr, flush=True)
+
+
+def program() -> str:
+    """How this program was started."""
+    return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"
+
+
+def new_folder(name: str) -> str:
+    """A folder for the files of a command."""
+    return f"output/{name}-{time.strftime('%Y%m%d-%H%M%S')}"

@@ -1,0 +1,47 @@
+"""What the commands of the paper's datasets share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from recbole_leaprec.cli.command import loading
+from recbole_leaprec.cli.filter_options import filter_options, take_filters
+from recbole_leaprec.cli.options import Folder, Whole, option
+from recbole_leaprec.convert.filters import Filters
+from recbole_leaprec.convert.paper import TABLE_1, compared
+from recbole_leaprec.defaults import MAX_BAD_LINES
+
+
+def published_options(name: str, filters: Filters) -> Callable[[Any], Any]:
+    """The folder of the files, the new folder, and the filters with the paper's settings."""
+
+    def add(function: Any) -> Any:
+        function = option("max_bad", Whole(), "how many lines of a file may be beyond reading", MAX_BAD_LINES)(function)
+        function = filter_options(filters)(function)
+        function = option("out", Folder(), "the new folder; its name is the dataset's", f"dataset/{name}")(function)
+        return option("raw", Folder(), "the folder that holds the publisher's files", needed=True)(function)
+
+    return add
+
+
+def run_published(name: str, keys: dict[str, Any], options: dict[str, Any]) -> None:
+    """Convert, and print what came out beside the paper's Table 1."""
+    with loading("numpy"):
+        from recbole_leaprec.convert.published import convert_published
+
+    filters, out = take_filters(options), Path(options["out"])
+    done = convert_published(
+        name, options["raw"], out, filters, max_bad=options["max_bad"], show_progress=keys.get("show_progress", True)
+    )
+    left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items())
+    lines = [
+        *done.bad,
+        f"read {done.read:,} interactions; left out: {left_out or 'none'}",
+        "",
+        compared(TABLE_1[name], done.sizes),
+        "",
+        f"everything is in {out}; now: leaprec --dataset={out.name} --data_path={out.parent}",
+    ]
+    print("\n".join(lines))

@@ -1,0 +1,1 @@
+"""Commands that make datasets and look at them: `leaprec data <command>`."""

@@ -1,0 +1,51 @@
+"""`leaprec recommend`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.options import CHECKPOINT, Count, File, OneOf, Text, option
+from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
+from recbole_leaprec.keys import RECOMMENDATION_KEYS
+
+
+@command("recommend", about_keys=f"Keys that can be changed: {', '.join(sorted(RECOMMENDATION_KEYS))}")
+@CHECKPOINT
+@option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
+@option(
+    "histories",
+    File(),
+    "a .parquet or .csv file with columns user and items, and leave_out if some must not be in a user's list",
+    shown="all users of the dataset",
+)
+@option("allow", File(), "a text file with the items that lists may hold, one per line", shown="all that the model knows")
+@option("deny", File(), "a text file with items that no list may hold, one per line", shown="none")
+@option(
+    "items",
+    File(),
+    "a table with the columns item and categories, for categories that have changed",
+    shown="those of the model",
+)
+@option("k", Count(), "items per list", LIST_LENGTH)
+@option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")
+@option("workers", Count(), "processes of the Ray engine", shown="one per CPU")
+@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+def recommend(keys: dict[str, Any], **options: Any) -> None:
+    """Write calibrated lists for all users, or for a file of histories.
+
+    leaprec recommend --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --out=lists.csv
+    leaprec recommend --checkpoint=... --out=lists.parquet --histories=new_users.parquet --rerank_lambda=0.5
+    leaprec recommend --checkpoint=... --out=run.trec --engine=ray --workers=4
+    """
+    with loading():
+        from recbole_leaprec.recommend import recommend as run
+
+    result = run(config_dict=keys, show_progress=keys.get("show_progress", True), **options)
+    skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
+    print(f"\n{result['users']} lists in {result['seconds']:.1f} s{skl}: {result['out']}")
+    if result["unknown_items"] or result["empty_histories"]:
+        print(
+            f"{result['unknown_items']} items of the histories are unknown to the model and were skipped; "
+            f"{result['empty_histories']} users have no known item and got the most popular ones"
+        )

@@ -1,0 +1,50 @@
+"""`leaprec rerank`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.options import Count, File, Text, Whole, option
+from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
+
+
+@command(
+    "rerank",
+    keys=RERANK_KEYS,
+    about_keys="Keys of the method, as for every other command: " + ", ".join(sorted(RERANK_KEYS)),
+    listed=RERANK_KEYS,
+)
+@option("candidates", File(), "a .csv, .tsv or .parquet file with the columns user, item and score", needed=True)
+@option("items", File(), "one with the columns item and categories", needed=True)
+@option("histories", File(), "one with the columns user and items, or user, item and timestamp", needed=True)
+@option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
+@option("k", Count(), "items per list", LIST_LENGTH)
+@option(
+    "category_separator", Text(), "what stands between categories; list for lists, none for one per item", shown="guessed"
+)
+@option("max_bad", Whole(), "how many lines of a file may be beyond reading", MAX_BAD_LINES)
+def rerank(keys: dict[str, Any], **options: Any) -> None:
+    """Make calibrated lists out of the candidates of any recommender: a table of users, items and scores.
+
+    leaprec rerank --candidates=scores.parquet --items=items.parquet --histories=events.parquet --out=lists.parquet
+    leaprec rerank --candidates=scores.csv --items=items.csv --histories=h.csv --out=lists.csv --reranker=setwise --target_skl=0.1
+    """
+    check_target(keys)
+    with loading():
+        from recbole_leaprec.recommend.rerank_file import rerank_file
+        from recbole_leaprec.reranking.reranking import Reranking
+
+    show_progress, target = keys.pop("show_progress", True), keys.pop("target_skl", None)
+    settings = {**default_settings(), **keys}
+    result = rerank_file(
+        reranking=Reranking.from_config(settings), target_skl=target, alpha=settings["alpha"], beta=settings["beta"],
+        show_progress=show_progress, **options,
+    )  # fmt: skip
+    skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
+    lines = [
+        *result["told"],
+        f"{result['users']:,} lists at lambda {result['lambda']:g} in {result['seconds']:.1f} s{skl}: {result['out']}",
+    ]
+    print("\n".join(lines))

@@ -1,0 +1,34 @@
+"""`leaprec study`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from recbole_leaprec.cli.command import INTERRUPTED, command, loading
+from recbole_leaprec.cli.options import File, option, output_dir
+
+
+@command("study", about_keys="Every key of RecBole and the plugin that is given wins over the settings of the file.")
+@option("spec", File(), "the file of a study, such as properties/study/ml-100k.yaml", needed=True)
+@output_dir("output/study-<name of the file>")
+def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> int | None:
+    """Run a whole experiment from a file: train, rerank in every way, compare, and leave a report.
+    The same command goes on after an interruption.
+
+      leaprec study --spec=properties/study/ml-100k.yaml
+      leaprec study --spec=properties/study/paper.yaml --data_path=/my/data
+    """
+    with loading():
+        from recbole_leaprec.study import study as run
+
+    folder = output_dir or f"output/study-{Path(spec).stem}"
+    show_progress = keys.pop("show_progress", True)
+    try:
+        page = run(spec, folder, keys, show_progress)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; what is done is in {folder}, and the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+    print(f"\neverything is in {folder}; open {page}")
+    return None

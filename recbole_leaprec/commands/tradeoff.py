@@ -1,0 +1,48 @@
+"""`leaprec tradeoff`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recbole_leaprec.cli.arguments import take_config_files
+from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.options import Count, Lambdas, Names, Text, option, output_dir
+from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
+from recbole_leaprec.keys import MEASUREMENT_KEYS
+
+
+@command(
+    "tradeoff",
+    about_keys=f"With a checkpoint these keys can be changed: {', '.join(sorted(MEASUREMENT_KEYS))}.\n"
+    "Without one, every key of RecBole and the plugin works.",
+)
+@option("checkpoint", Text(), "the model.pth of one run or, with commas, of several", shown="train a model first")
+@option("rerankers", Names(), "names with commas", TRADEOFF_RERANKERS)
+@option("lambdas", Lambdas(), "start:stop:step, or numbers with commas", LAMBDAS)
+@option("samples", Count(), "resamples of the users for the 95 % intervals", RESAMPLES)
+@output_dir("output/tradeoff-<time>")
+def tradeoff(
+    keys: dict[str, Any],
+    checkpoint: str | None,
+    rerankers: list[str],
+    lambdas: list[float],
+    samples: int,
+    output_dir: str | None,
+) -> None:
+    """Measure many rerankers and lambdas on test, from one pass of scoring, and draw nDCG and HR against S_KL.
+
+    leaprec tradeoff --model=SASRecCD --dataset=ml-1m --rerankers=leaprec,calirec,calirec_plus --lambdas=0:1:0.1
+    leaprec tradeoff --checkpoint=output/a/model.pth,output/b/model.pth --rerankers=leaprec,setwise
+    """
+    with loading():
+        from recbole_leaprec.analysis.tradeoff import tradeoff as run
+
+    folder = output_dir or new_folder("tradeoff")
+    files = take_config_files(keys)
+    show_progress = keys.pop("show_progress", True)
+    table = run(
+        folder, checkpoint.split(",") if checkpoint else (), rerankers, lambdas, config_file_list=files, config_dict=keys,
+        samples=samples, show_progress=show_progress,
+    )  # fmt: skip
+    shown = table[[c for c in table if not c.endswith(("_low", "_high")) and (c != "checkpoint" or table[c].nunique() > 1)]]
+    print(f"\n{shown.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")

@@ -1,0 +1,81 @@
+"""`leaprec tune`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from recbole_leaprec.cli.arguments import take_config_files
+from recbole_leaprec.cli.command import INTERRUPTED, command, loading, new_folder, program
+from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, option, output_dir
+from recbole_leaprec.cli.result_table import show_result
+from recbole_leaprec.defaults import SEARCHES, TRIALS
+
+_WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
+"""What a search that goes on can be given."""
+
+
+@command("tune", about_keys="Every key of RecBole and the plugin that is given holds for all trials.")
+@option("space", File(), "file of distributions, yaml or RecBole's hyper.test form", shown="none; needed for a new search")
+@option(
+    "objective",
+    Text(),
+    "a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10; on validation",
+    shown="valid_metric",
+)
+@option("trials", Count(), "how many trials", shown=str(TRIALS))
+@option("search", OneOf(SEARCHES), "tpe (Optuna) or random", "tpe")
+@option("early_stopping", Flag(), "whether ASHA stops trials that fall behind", True)
+@option("concurrent", Count(), "trials at a time", shown="as many as there is room for")
+@option("cpus_per_trial", Number(above=0), "CPUs per trial, and torch threads", 1)
+@option("gpus_per_trial", Number(), "GPUs per trial, parts allowed; with 0, trials run on CPUs", 0)
+@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+@option("resume", Flag(), "go on with the search in output_dir, as it was started; trials may be more", False)
+@output_dir("output/tune-<time>")
+@click.pass_context
+def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir: str | None, **options: Any) -> int | None:
+    """Search for hyperparameters with Ray Tune, on validation, and evaluate the winner on test, once.
+
+    leaprec tune --space=properties/tune/SASRecCD.yaml --dataset=ml-1m --trials=20 --epochs=50
+    leaprec tune --space=my.yaml --objective="ndcg@10 subject to skl@10 <= 0.3"
+    leaprec tune --resume=True --output_dir=output/tune-20240101-120000
+    """
+    with loading("torch, RecBole and Ray"):
+        from recbole_leaprec.tune import tune as run
+        from recbole_leaprec.tune.settings import check_resumed_with
+
+    if resume:
+        given = [
+            name for name in context.params if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        ]
+        check_resumed_with(sorted({*given} - _WITH_RESUME))
+    files = take_config_files(keys)
+    show_progress = keys.pop("show_progress", True)
+    folder = output_dir or new_folder("tune")
+    result = run(
+        output_dir=folder, config_file_list=files, config_dict=keys, resume=resume, show_progress=show_progress, **options
+    )
+    if result["best"]:
+        print(_winner(result["best"]))
+    if result["interrupted"]:
+        print(
+            f"\ninterrupted, {result['done']} of {result['trials']} trials are done and test was not looked at; go on with\n"
+            f"  {program()} tune --resume=True --output_dir={result['folder']}"
+        )
+        return INTERRUPTED
+    show_result({**result["test"], "folder": result["folder"]})
+    print(f"train the winner again with\n  {program()} --config_files={result['folder']}/best.yaml")
+    return None
+
+
+def _winner(best: dict[str, Any]) -> str:
+    from recbole_leaprec.tune.objective import OUT_OF_BOUND
+
+    at = "" if best["lambda"] is None else f" at lambda {best['lambda']:g}"
+    if best["within_bound"]:
+        told = f"best trial {best['trial']}: {best['objective']} on validation, {best['score']:.4f}{at}"
+    else:
+        missed = OUT_OF_BOUND - best["score"]
+        told = f"no trial meets {best['objective']!r}; {best['trial']} misses it by the least, {missed:.4f}{at}"
+    return "\n".join([f"\n{told}", *(f"  {key}: {value}" for key, value in best["sample"].items())])

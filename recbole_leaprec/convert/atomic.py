@@ -1,0 +1,170 @@
+"""Writing atomic files, and the settings that belong to them, all of it or nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recbole_leaprec.convert.catalogue import Catalogue
+from recbole_leaprec.convert.filters import Filters
+from recbole_leaprec.convert.interactions import Interactions
+from recbole_leaprec.files import write_yaml
+
+FIELD_SEPARATORS = ("\t", "\x1f")
+LIST_SEPARATORS = (" ", "|", ";", "\x1e")
+"""Tried in this order: the first that no name holds. The last ones are signs that ASCII has for just this."""
+
+CHUNK = 100_000
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a dataset came to."""
+
+    users: int
+    items: int
+    interactions: int
+    categories: int
+    categories_per_item: float
+    without_category: int
+    line_breaks: int
+    taken: int
+    category_sizes: Counter[str]
+
+
+def check_new(out: str | Path) -> Path:
+    """ValueError if a dataset cannot be written there."""
+    out = Path(out).absolute()
+    if out.is_file():
+        raise ValueError(f"out: {out} is a file; name a folder that is not there yet")
+    if out.exists():
+        raise ValueError(f"out: {out} is there already; name another folder, or remove it first")
+    if out.name == "ml-100k":
+        raise ValueError("out: ml-100k is the dataset that comes with RecBole; give yours another name")
+    existing = next(parent for parent in out.parents if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ValueError(f"out: {out} cannot be made: {existing} is not a folder that can be written to")
+    return out
+
+
+@contextmanager
+def _folder_as_a_whole(out: Path) -> Iterator[Path]:
+    """A folder that becomes `out` at the end."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        scratch.rename(out)
+    except OSError as error:
+        raise ValueError(f"out: {out} could not be written, and nothing is left of it: {error}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_dataset(out: Path, interactions: Interactions, catalogue: Catalogue, filters: Filters) -> Written:
+    """`<name>.inter`, `<name>.item` and `<name>.yaml` in the folder `out`, whose name is the dataset's.
+
+    Args:
+        filters: those that the interactions went through; they say which items are left, too.
+
+    Raises:
+        ValueError: nothing is left to write, or it cannot be written; nothing is there then.
+    """
+    if not len(interactions):
+        told = ", ".join(f"{count:,} {why}" for why, count in interactions.left_out.items())
+        raise ValueError(f"no interaction is left: {told or 'there was none'}")
+    seen = [interactions.items[code] for code in np.unique(interactions.item)]
+    items = seen if filters.min_item_interactions else list(dict.fromkeys([*seen, *catalogue.categories]))
+    if filters.need_category:
+        items = [item for item in items if catalogue.categories.get(item)]
+    names = catalogue.names(items)
+    titles = [catalogue.titles.get(item, "") for item in items] if catalogue.titles else []
+    texts = [*(interactions.users[code] for code in np.unique(interactions.user)), *items, *titles, *names]
+    between_fields = _separator(texts, FIELD_SEPARATORS)
+    between_names = _separator(names, LIST_SEPARATORS)
+    with _folder_as_a_whole(out) as folder:
+        _write_inter(folder / f"{out.name}.inter", interactions, between_fields)
+        header = ["item_id:token", "categories:token_seq", *(["title:token"] if titles else [])]
+        rows = (
+            map(_one_line, [item, between_names.join(catalogue.categories.get(item, ())), *titles[n : n + 1]])
+            for n, item in enumerate(items)
+        )
+        _write_rows(folder / f"{out.name}.item", header, rows, between_fields)
+        _write_settings(
+            folder / f"{out.name}.yaml", between_fields, between_names, bool(titles), interactions.rating is not None
+        )
+    counts = [len(catalogue.categories.get(item, ())) for item in items]
+    return Written(
+        users=interactions.n_users, items=len(items), interactions=len(interactions), categories=len(names),
+        categories_per_item=float(np.mean([count for count in counts if count] or [0])),
+        without_category=counts.count(0), line_breaks=sum(_breaks(text) for text in texts), taken=len(seen), category_sizes=names,
+    )  # fmt: skip
+
+
+def _separator(texts: Iterable[str], candidates: Sequence[str]) -> str:
+    held = {sign for text in texts for sign in candidates if sign in text}
+    free = [sign for sign in candidates if sign not in held]
+    if not free:
+        raise ValueError(f"names hold every sign that could stand between them: {', '.join(map(repr, candidates))}")
+    return free[0]
+
+
+def _breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
+def _one_line(text: str) -> str:
+    """A row is a line: breaks inside a name become spaces."""
+    return " ".join(text.splitlines()) if _breaks(text) else text
+
+
+def _write_rows(path: Path, header: Sequence[str], rows: Iterable[Iterable[str]], separator: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(separator.join(header) + "\n")
+        file.writelines(separator.join(row) + "\n" for row in rows)
+
+
+def _write_inter(path: Path, interactions: Interactions, separator: str) -> None:
+    users, items = [_one_line(text) for text in interactions.users], [_one_line(text) for text in interactions.items]
+    rated = interactions.rating is not None
+    header = ["user_id:token", "item_id:token", "timestamp:float", *(["rating:float"] if rated else [])]
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for start in range(0, len(interactions), CHUNK):
+            part = slice(start, start + CHUNK)
+            columns = [
+                [users[code] for code in interactions.user[part]],
+                [items[code] for code in interactions.item[part]],
+                [f"{time:.6f}".rstrip("0").rstrip(".") for time in interactions.time[part].tolist()],
+            ]
+            if interactions.rating is not None:
+                columns.append([f"{rating:g}" for rating in interactions.rating[part].tolist()])
+            yield from zip(*columns, strict=True)
+
+    _write_rows(path, header, rows(), separator)
+
+
+def _write_settings(path: Path, between_fields: str, between_names: str, titles: bool, rated: bool) -> None:
+    """What `--dataset=<name>` needs to know; the user's own settings win."""
+    inter = ["user_id", "item_id", "timestamp", *(["rating"] if rated else [])]
+    settings = {
+        "field_separator": between_fields,
+        "seq_separator": between_names,
+        "USER_ID_FIELD": "user_id",
+        "ITEM_ID_FIELD": "item_id",
+        "TIME_FIELD": "timestamp",
+        "category_field": "categories",
+        "title_field": "title" if titles else None,
+        "val_interval": None,  # the filters are done
+        "load_col": {"inter": inter, "item": ["item_id", "categories"]},
+    }
+    write_yaml(path, settings, sort_keys=False)

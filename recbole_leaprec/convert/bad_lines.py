@@ -1,0 +1,41 @@
+"""Lines that cannot be read: counted, the first ones kept to be shown, and too many stop the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SHOWN = 3
+"""How many of them are kept to be shown."""
+
+
+@dataclass
+class BadLines:
+    """What was wrong with the lines of a file.
+
+    Attributes:
+        most: how many there may be.
+    """
+
+    path: Path
+    most: int
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int | None, what: str, text: str = "") -> None:
+        """Count a line; ValueError if there are more than there may be."""
+        self.count += 1
+        if len(self.first) < SHOWN:
+            where = "a line" if number is None else f"line {number:,}"
+            self.first.append(f"{where}: {what}" + (f": {text[:120]!r}" if text else ""))
+        if self.count > self.most:
+            raise ValueError(
+                f"{self.path}: more than {self.most} lines cannot be read (--max_bad); the first: {'; '.join(self.first)}"
+            )
+
+    def told(self) -> str:
+        """One sentence, empty if all lines were good."""
+        if not self.count:
+            return ""
+        lines = "1 line" if self.count == 1 else f"{self.count:,} lines"
+        return f"{lines} of {self.path.name} left out, beyond reading: {'; '.join(self.first)}"

@@ -1,0 +1,334 @@
+"""Anybody's table of events, and of items, to atomic files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
+from recbole_leaprec.convert.bad_lines import BadLines
+from recbole_leaprec.convert.catalogue import LIST, WHOLE, Catalogue, guess_separator, split_categories
+from recbole_leaprec.convert.codes import Codes
+from recbole_leaprec.convert.filters import Filters
+from recbole_leaprec.convert.guesses import guess_column
+from recbole_leaprec.convert.interactions import Interactions
+from recbole_leaprec.convert.tables import Table, as_numbers, as_text
+from recbole_leaprec.convert.times import FORMS, check_form, guess_form, read_times
+from recbole_leaprec.defaults import MAX_BAD_LINES, NO_CATEGORY
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column is what; None for what is not given, to be guessed where it is needed.
+
+    Attributes:
+        item_in_items: the item's column in the second file.
+    """
+
+    user: str | None = None
+    item: str | None = None
+    time: str | None = None
+    rating: str | None = None
+    categories: str | None = None
+    title: str | None = None
+    item_in_items: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the files are read: what was given, and what was guessed."""
+
+    events: Table
+    items: Table | None
+    columns: Columns
+    time_format: str
+    separator: str
+    no_category: str
+
+    def told(self) -> list[str]:
+        """The guesses, for people to look at."""
+        shown = {name: column for name, column in asdict(self.columns).items() if column is not None}
+        between = {LIST: "as lists", WHOLE: "one per item"}.get(self.separator, f"split at {self.separator!r}")
+        return [
+            f"columns: {', '.join(f'{name}={column}' for name, column in shown.items())}",
+            f"times: {self.time_format}; categories: {between}",
+        ]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion did.
+
+    Attributes:
+        unknown_items: some items of the events that the second file lacks.
+        unknown_kept: how many such items are left after the filters.
+        times: the first and the last.
+    """
+
+    plan: Plan
+    read: int
+    left_out: dict[str, int]
+    written: Written
+    bad: list[str]
+    unknown_items: list[str]
+    unknown_kept: int
+    times: tuple[str, str]
+
+
+def plan_csv(
+    interactions: str | Path,
+    items: str | Path | None = None,
+    columns: Columns | None = None,
+    *,
+    time_format: str | None = None,
+    category_separator: str | None = None,
+    no_category: str = NO_CATEGORY,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+) -> Plan:
+    """Look at the first rows of the files and work out how to read them; nothing is written.
+
+    Raises:
+        ValueError: a file or a column that is not there, times whose form cannot be told, or no categories anywhere.
+    """
+    given = columns or Columns()
+    events = Table(interactions, delimiter, encoding)
+    catalogue = None if items is None else Table(items, delimiter, encoding)
+    described = events if catalogue is None else catalogue
+    found = _find_columns(given, events, catalogue)
+    if found.categories is None:
+        raise ValueError(
+            f"{described.path} has no column that looks like categories, and calibration needs them: say which with "
+            f"--categories=COLUMN" + ("" if catalogue else ", or give a file of items (--items=FILE)")
+            + f". Its columns are {', '.join(described.columns)}"
+        )  # fmt: skip
+    if time_format is None:
+        time_format = guess_form(_first(events, found.time or ""))
+        if time_format is None:
+            shown = [value for value in _first(events, found.time or "").slice(0, 3).to_pylist() if value is not None]
+            raise ValueError(
+                f"{events.path}: the times of column {found.time!r} have no form that is known, such as {shown}; "
+                f"say which with --time_format: {FORMS}"
+            )
+    check_form(time_format)
+    if category_separator is None:
+        values = _first(described, found.categories)
+        category_separator = LIST if _is_list(values.type) else guess_separator(t or "" for t in as_text(values).to_pylist())
+    return Plan(events, catalogue, found, time_format, category_separator, no_category)
+
+
+def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns:
+    """The columns that are given, checked, and the others guessed."""
+    found: dict[str, str | None] = {}
+    for name in ("user", "item", "time"):
+        column = getattr(given, name)
+        found[name] = (
+            events.check(column, name) if column else guess_column(name, events.columns, {c for c in found.values() if c})
+        )
+        if found[name] is None:
+            raise ValueError(
+                f"{events.path} has no column that looks like the {name}: say which with --{name}=COLUMN. "
+                f"Its columns are {', '.join(events.columns)}"
+            )
+    taken = {column for column in found.values() if column}
+    found["rating"] = events.check(given.rating, "rating") if given.rating else _guess_rating(events, taken)
+    described = items or events
+    if items is not None:
+        column = given.item_in_items or (
+            found["item"] if found["item"] in items.columns else guess_column("item", items.columns)
+        )
+        if column is None:
+            raise ValueError(
+                f"{items.path} has no column that looks like the item: say which with --item_in_items=COLUMN. "
+                f"Its columns are {', '.join(items.columns)}"
+            )
+        found["item_in_items"] = items.check(column, "item_in_items")
+        taken = {column}
+    for name in ("categories", "title"):
+        column = getattr(given, name)
+        found[name] = described.check(column, name) if column else guess_column(name, described.columns, taken)
+    return Columns(**found)
+
+
+def _guess_rating(events: Table, taken: Collection[str]) -> str | None:
+    """A column that is called like a rating and holds numbers."""
+    column = guess_column("rating", events.columns, taken)
+    if column is None:
+        return None
+    values = _first(events, column)
+    return column if not len(values) or np.isfinite(as_numbers(values)).mean() > 0.5 else None
+
+
+def _first(table: Table, column: str) -> pa.Array:
+    """A column of the first rows."""
+    head = table.head([column])
+    return pa.array([], pa.string()) if head is None else head.column(0)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def convert_csv(
+    plan: Plan, out: str | Path, filters: Filters | None = None, *, max_bad: int = MAX_BAD_LINES, show_progress: bool = True
+) -> Converted:
+    """Read the files as planned and write atomic files, with their settings, into the folder `out`.
+
+    Args:
+        max_bad: how many lines of a file may be beyond reading.
+
+    Raises:
+        ValueError: nothing is written then.
+    """
+    out, filters = check_new(out), filters or Filters()
+    if filters.min_rating is not None and plan.columns.rating is None:
+        raise ValueError(
+            f"min_rating needs a column of ratings: say which with --rating=COLUMN. {plan.events.path} has {', '.join(plan.events.columns)}"
+        )
+    bad = {table.path: BadLines(table.path, max_bad) for table in (plan.events, plan.items) if table is not None}
+    catalogue = Catalogue()
+    if plan.items is not None:
+        for item, names, title in _described(
+            plan, plan.items, plan.columns.item_in_items or "", bad[plan.items.path], show_progress
+        ):
+            catalogue.add(item, names, title)
+    described = plan.events.path if plan.items is None else plan.items.path
+    events = _read_events(plan, bad[plan.events.path], catalogue if plan.items is None else None, show_progress)
+    unknown = [item for item in events.items if item not in catalogue]
+    if unknown and len(unknown) == len(events.items):
+        raise ValueError(
+            f"no item of {plan.events.path}, such as {events.items[:3]}, is in {described}, such as {list(catalogue.categories)[:3]}; "
+            f"is --item_in_items, {plan.columns.item_in_items!r}, the right column?"
+        )
+    for item in unknown:
+        catalogue.add(item)
+    kept = filters.apply(events, catalogue)
+    written = write_dataset(out, kept, catalogue, filters)
+    return Converted(
+        plan, len(events), kept.left_out, written, [one.told() for one in bad.values() if one.count],
+        unknown[:3], len({*unknown} & {kept.items[code] for code in np.unique(kept.item)}), (_shown(kept.time.min()), _shown(kept.time.max())),
+    )  # fmt: skip
+
+
+def _read_events(plan: Plan, bad: BadLines, catalogue: Catalogue | None, show_progress: bool) -> Interactions:
+    """All interactions; items are described on the way where there is a catalogue to put it into."""
+    columns, users, items = plan.columns, Codes(), Codes()
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+    rows = 1  # the header
+    wanted = [columns.user, columns.item, columns.time, columns.rating]
+    if catalogue is not None:
+        wanted += [columns.categories, columns.title]
+    for batch in plan.events.batches(list(dict.fromkeys(c for c in wanted if c)), bad, show_progress):
+        user, item = (as_text(batch.column(column)) for column in (columns.user, columns.item))
+        time = read_times(batch.column(columns.time), plan.time_format)
+        rating = np.full(len(batch), np.nan)
+        good = np.isfinite(time)
+        if columns.rating:
+            rating = as_numbers(batch.column(columns.rating))
+            good &= np.isfinite(rating) | batch.column(columns.rating).is_null().to_numpy(zero_copy_only=False)
+        for values in (user, item):
+            good &= ~values.is_null().to_numpy(zero_copy_only=False)
+        for place in np.flatnonzero(~good).tolist():
+            bad.add(rows + place + 1, _what_is_wrong(batch, place, np.isfinite(time[place]), columns))
+        rows += len(batch)
+        mask = pa.array(good)
+        if catalogue is not None:
+            _describe(plan, batch.filter(mask), item.filter(mask), catalogue)
+        parts.append((users.of(user.filter(mask)), items.of(item.filter(mask)), time[good], rating[good]))
+    if not parts:
+        raise ValueError(f"{plan.events.path} has no rows")
+    user, item, time, rating = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Interactions(user, item, time, users.texts, items.texts, rating if columns.rating else None)
+
+
+def _what_is_wrong(batch: pa.RecordBatch, place: int, timed: bool, columns: Columns) -> str:
+    for name, column in (("user", columns.user), ("item", columns.item)):
+        if not batch.column(column)[place].is_valid:
+            return f"no {name} in column {column!r}"
+    if not timed:
+        return f"{columns.time!r} is no time: {batch.column(columns.time)[place].as_py()!r}"
+    return f"{columns.rating!r} is no number: {batch.column(columns.rating)[place].as_py()!r}"
+
+
+def _describe(plan: Plan, batch: pa.RecordBatch, item: pa.Array, catalogue: Catalogue) -> None:
+    """Put the items of some events into a catalogue, each description once."""
+    seen = set()
+    names = batch.column(plan.columns.categories).to_pylist()
+    titles = batch.column(plan.columns.title).to_pylist() if plan.columns.title else [None] * len(batch)
+    for own, value, title in zip(item.to_pylist(), names, titles, strict=True):
+        described = (own, str(value))
+        if described not in seen:
+            seen.add(described)
+            catalogue.add(own, _names(value, plan), None if title is None else str(title))
+
+
+def _described(
+    plan: Plan, table: Table, item: str, bad: BadLines, show_progress: bool, head_alone: bool = False
+) -> Iterator[tuple[str, list[str], str | None]]:
+    """Item, categories and title of each row of a file of items, or of its first rows."""
+    columns, rows = plan.columns, 1
+    wanted = list(dict.fromkeys(c for c in (item, columns.categories, columns.title) if c))
+    head = table.head(wanted) if head_alone else None
+    for batch in ([] if head is None else [head]) if head_alone else table.batches(wanted, bad, show_progress):
+        items, values = as_text(batch.column(item)).to_pylist(), batch.column(columns.categories).to_pylist()
+        titles = as_text(batch.column(columns.title)).to_pylist() if columns.title else [None] * len(items)
+        for own, value, title in zip(items, values, titles, strict=True):
+            rows += 1
+            if own is None:
+                bad.add(rows, f"no item in column {item!r}")
+                continue
+            try:
+                yield own, _names(value, plan), title
+            except ValueError as error:
+                bad.add(rows, str(error))
+
+
+def _names(value: object, plan: Plan) -> list[str]:
+    """The categories of one value."""
+    if value is None:
+        names = []
+    elif isinstance(value, list | tuple):
+        names = [str(name).strip() for name in value if name is not None]
+    else:
+        names = split_categories(str(value), plan.separator)
+    return [name for name in names if name and name != plan.no_category]
+
+
+def first_rows(plan: Plan, count: int = 10) -> list[str]:
+    """The first events as they are read, a line each."""
+    columns = plan.columns
+    wanted = [c for c in (columns.user, columns.item, columns.time, columns.rating) if c]
+    head = plan.events.head(wanted)
+    if head is None:
+        return []
+    head, lines = head.slice(0, count), []
+    times = read_times(head.column(columns.time), plan.time_format)
+    for place, time in enumerate(times.tolist()):
+        user, item = (as_text(head.column(column))[place].as_py() for column in (columns.user, columns.item))
+        rated = f"  {as_numbers(head.column(columns.rating))[place]:g}" if columns.rating else ""
+        lines.append(f"{user!s:<20} {item!s:<20} {'no time' if time != time else _shown(time)}{rated}")
+    return lines
+
+
+def _shown(time: float) -> str:
+    """Epoch seconds for people to read."""
+    try:
+        return datetime.fromtimestamp(time, UTC).isoformat(sep=" ").removesuffix("+00:00")
+    except (OverflowError, ValueError, OSError):
+        return f"{time:g} s, which is no date"
+
+
+def first_items(plan: Plan, count: int = 10) -> list[str]:
+    """The first items with their categories as they are read, a line each."""
+    table, item = (plan.events, plan.columns.item) if plan.items is None else (plan.items, plan.columns.item_in_items)
+    lines: dict[str, str] = {}
+    for own, names, title in _described(plan, table, item or "", BadLines(table.path, most=10**9), False, head_alone=True):
+        lines.setdefault(own, f"{own:<20} {' + '.join(names) or 'no category'}{f'  ({title})' if title else ''}")
+        if len(lines) == count:
+            break
+    return list(lines.values())

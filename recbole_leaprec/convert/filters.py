@@ -1,0 +1,51 @@
+"""Which interactions are kept. Every converter has these filters, with defaults of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recbole_leaprec.did_you_mean import unknown_name
+
+if TYPE_CHECKING:
+    from recbole_leaprec.convert.catalogue import Catalogue
+    from recbole_leaprec.convert.interactions import Interactions
+
+DUPLICATES = ("keep", "rows", "first", "last")
+"""What is done with a user and an item that come more than once: keep all; leave out rows of the same time; keep the first or the last."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """They are applied in this order.
+
+    Attributes:
+        need_category: whether items without any category are left out.
+        min_rating: the least rating; None for all.
+        duplicates: a rule of `DUPLICATES`, for a user and an item that come more than once.
+        one_per_day: whether a user has one interaction per day, the first.
+        min_user_interactions, min_item_interactions: users and items with fewer are left out, again until all have them.
+            With 0 for items, those that nobody has taken stay in the catalogue.
+    """
+
+    min_rating: float | None = None
+    duplicates: str = "rows"
+    one_per_day: bool = False
+    min_user_interactions: int = 3
+    min_item_interactions: int = 0
+    need_category: bool = False
+
+    def __post_init__(self) -> None:
+        if self.duplicates not in DUPLICATES:
+            raise ValueError(unknown_name("rule for duplicates", self.duplicates, DUPLICATES))
+
+    def apply(self, interactions: Interactions, catalogue: Catalogue) -> Interactions:
+        kept = interactions
+        if self.need_category:
+            kept = kept.of_items(
+                [bool(catalogue.categories.get(item)) for item in kept.items], "of items without a category"
+            )
+        kept = kept.rated(self.min_rating).without_duplicates(self.duplicates)
+        if self.one_per_day:
+            kept = kept.one_per_day()
+        return kept.with_enough(self.min_user_interactions, self.min_item_interactions)

@@ -1,0 +1,58 @@
+"""The paper's datasets to atomic files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
+from recbole_leaprec.convert.filters import Filters
+from recbole_leaprec.convert.paper import FILTERS, Sizes
+from recbole_leaprec.convert.publishers.raw import Raw
+from recbole_leaprec.defaults import MAX_BAD_LINES
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a conversion did."""
+
+    read: int
+    left_out: dict[str, int]
+    written: Written
+    bad: list[str]
+
+    @property
+    def sizes(self) -> Sizes:
+        """As Table 1 has them."""
+        done = self.written
+        return Sizes(
+            done.users, done.items, done.categories, done.interactions,
+            round(done.interactions / done.users, 2), round(done.categories_per_item, 4),
+        )  # fmt: skip
+
+
+def convert_published(
+    name: str,
+    raw: str | Path,
+    out: str | Path,
+    filters: Filters | None = None,
+    *,
+    max_bad: int = MAX_BAD_LINES,
+    show_progress: bool = True,
+) -> Published:
+    """Write atomic files of a publisher's files into the folder `out`.
+
+    Args:
+        name: a dataset of `paper.TABLE_1`.
+        raw: the folder that holds the files.
+        filters: None for the paper's.
+
+    Raises:
+        ValueError: a file that is missing, with where to get it, or that cannot be read; nothing is written then.
+    """
+    out, filters = check_new(out), filters or FILTERS[name]
+    found: Raw = import_module(f"{__package__}.publishers.{name.replace('-', '_')}").read(Path(raw), max_bad, show_progress)
+    kept = filters.apply(found.interactions, found.catalogue)
+    written = write_dataset(out, kept, found.catalogue, filters)
+    return Published(len(found.interactions), kept.left_out, written, [bad.told() for bad in found.bad if bad.count])

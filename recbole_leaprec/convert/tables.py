@@ -1,0 +1,203 @@
+"""Tables in CSV, TSV or Parquet files, read some rows at a time."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from recbole_leaprec.convert.bad_lines import BadLines
+from recbole_leaprec.convert.streams import open_bytes
+from recbole_leaprec.did_you_mean import did_you_mean
+
+ROWS = 2**16
+BLOCK = 2**21
+"""Bytes of a CSV file that are worked on at a time."""
+
+LONGEST = 2**26
+"""Bytes of a row; a longer one has a quote that is not closed."""
+
+DELIMITERS = ("\t", ",", ";", "|")
+
+
+class Table:
+    """A file of rows; a first row of names is needed.
+
+    Attributes:
+        columns: their names, in order.
+    """
+
+    def __init__(self, path: str | Path, delimiter: str | None = None, encoding: str = "utf-8"):
+        """`delimiter` is what stands between the columns of a text file; None for what its first line has most of.
+
+        Raises:
+            ValueError: no such file, or not one of these kinds.
+        """
+        self.path, self._encoding = Path(path), encoding
+        self._utf8 = _is_utf8(encoding)
+        self._parquet = self.path.suffix in (".parquet", ".pq")
+        if not self.path.is_file():
+            raise ValueError(f"there is no file {path}")
+        if self._parquet:
+            self._delimiter = ""
+            try:
+                self.columns = list(pa.parquet.read_schema(self.path).names)
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"{path} is not a Parquet file: {error}") from error
+        else:
+            header = self._first_line()
+            self._delimiter = delimiter or max(DELIMITERS, key=header.count)
+            self.columns = self._names(header)
+        twice = {name for name in self.columns if self.columns.count(name) > 1}
+        if twice:
+            raise ValueError(f"{path}: there are two columns {sorted(twice)[0]!r}")
+
+    def _first_line(self) -> str:
+        with open_bytes(self.path, show_progress=False) as file:
+            start = file.read(2**20)
+        if start.startswith(b"PK\x03\x04"):
+            raise ValueError(f"{self.path} is a zip or Excel file: save the table as CSV")
+        try:
+            text = codecs.getincrementaldecoder(self._encoding)().decode(start.split(b"\n", 1)[0] if self._utf8 else start)
+            return text.split("\n", 1)[0].removeprefix("\ufeff").rstrip("\r")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} cannot be read as {self._encoding} (--encoding): {error}") from error
+
+    def _names(self, line: str) -> list[str]:
+        options = pa.csv.ParseOptions(delimiter=self._delimiter)
+        read = pa.csv.read_csv(pa.py_buffer((line + "\n").encode()), parse_options=options)
+        return list(read.column_names)
+
+    def rows_about(self) -> int:
+        """How many rows there are: exactly in a Parquet file, and by the size of a text file, packed or not, no more than this."""
+        if self._parquet:
+            return pa.parquet.read_metadata(self.path).num_rows
+        return self.path.stat().st_size // (4 if self.path.suffix == ".gz" else 16)
+
+    def check(self, column: str, option: str) -> str:
+        """The name of a column; ValueError with the nearest one if there is none."""
+        if column not in self.columns:
+            raise ValueError(
+                f"{self.path} has no column {column!r} (--{option}){did_you_mean(column, self.columns)} "
+                f"Its columns are {', '.join(self.columns)}"
+            )
+        return column
+
+    def batches(self, columns: Sequence[str], bad: BadLines, show_progress: bool = True) -> Iterator[pa.RecordBatch]:
+        """These columns, some rows at a time; those of a text file as text, where only what is empty is missing."""
+        if self._parquet:
+            yield from pa.parquet.ParquetFile(self.path).iter_batches(batch_size=ROWS, columns=list(columns))
+            return
+        with open_bytes(self.path, show_progress) as file:
+            try:
+                yield from self._csv(file, list(columns), bad)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{self.path} cannot be read as {self._encoding} (--encoding): {error}") from error
+            except pa.ArrowInvalid as error:
+                hint = "; say which encoding it has (--encoding=latin-1)" if "UTF8" in str(error).upper() else ""
+                raise ValueError(f"{self.path} cannot be read: {error}{hint}") from error
+
+    def head(self, columns: Sequence[str]) -> pa.RecordBatch | None:
+        """These columns of the first rows; None if there are no rows."""
+        ignored = BadLines(self.path, most=10**9)
+        return next(iter(self.batches(columns, ignored, show_progress=False)), None)
+
+    def _csv(self, file: IO[bytes], columns: list[str], bad: BadLines) -> Iterator[pa.RecordBatch]:
+        """Whole rows of the file, a block at a time; one after the other, since pyarrow's own reader leaves threads behind."""
+        line = 1
+        for block in self._whole_rows(file):
+            first = line
+
+            def skip(row: pa.csv.InvalidRow, first: int = first) -> str:
+                bad.add(
+                    first + (row.number or 1) - 1, f"{row.actual_columns} columns and not {row.expected_columns}", row.text
+                )
+                return "skip"
+
+            table = pa.csv.read_csv(
+                pa.BufferReader(block),
+                read_options=pa.csv.ReadOptions(
+                    column_names=self.columns, skip_rows=1 if line == 1 else 0, use_threads=False, block_size=len(block) + 1
+                ),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(self.columns, pa.string()), include_columns=columns, strings_can_be_null=True,
+                    null_values=[""], quoted_strings_can_be_null=True,
+                ),
+            )  # fmt: skip
+            line += block.count(b"\n")
+            yield from table.combine_chunks().to_batches()
+
+    def _whole_rows(self, file: IO[bytes]) -> Iterator[bytes]:
+        """The file in UTF-8, cut where a row ends: at a line break with an even number of quotes before it."""
+        decoder = None if self._utf8 else codecs.getincrementaldecoder(self._encoding)()
+        rest, line = b"", 1
+        while True:
+            read = file.read(BLOCK)
+            block = read if decoder is None else decoder.decode(read, final=not read).encode()
+            if line == 1 and not rest:
+                block = block.removeprefix(codecs.BOM_UTF8)
+            rest += block
+            if not read:
+                break
+            if end := _last_end(rest):
+                yield rest[:end]
+                line += rest[:end].count(b"\n")
+                rest = rest[end:]
+            if len(rest) > LONGEST:
+                raise ValueError(f"{self.path}, line {line:,} or later: a quote is opened and not closed again")
+        if rest.count(b'"') % 2:
+            opened = line + rest[: rest.rfind(b'"')].count(b"\n")
+            raise ValueError(f"{self.path}: a quote is opened and never closed, in line {opened:,} or before")
+        if rest.strip():
+            yield rest
+
+
+def _last_end(text: bytes) -> int:
+    """Behind the last line break that no quotes stand around; 0 if there is none.
+
+    Example:
+        >>> _last_end(b'a,b\\n"c\\nd",e')
+        4
+    """
+    signs = np.frombuffer(text, dtype=np.uint8)
+    quoted = np.cumsum(signs == ord('"'), dtype=np.int32) % 2
+    ends = np.flatnonzero((signs == ord("\n")) & (quoted == 0))
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def _is_utf8(encoding: str) -> bool:
+    try:
+        return codecs.lookup(encoding).name in ("utf-8", "ascii", "utf-8-sig")
+    except LookupError as error:
+        raise ValueError(f"encoding: {error}; try utf-8, latin-1 or utf-16") from error
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Ids as text: whole numbers that pandas has made into fractions, as 42.0, are whole again."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        whole = values.to_pandas()
+        return pa.array([None if v != v else str(int(v)) if v == int(v) else repr(v) for v in whole], pa.string())
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(f"a column holds {values.type}, which is no text and no number: {error}") from error
+
+
+def as_numbers(values: pa.Array) -> np.ndarray:
+    """Numbers `[N]`; nan where there is none."""
+    if not pa.types.is_string(values.type):
+        return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    texts = pd.Series(values.to_pylist(), dtype=object).str.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)  # 4,5
+    return pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float)

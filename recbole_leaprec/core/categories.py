@@ -1,0 +1,225 @@
+"""Item categories: profiles and the closed-form KL divergence that the loss, the rerankers and the metrics share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+# Below this, a category's share of a preference adds less than 1e-18 to any divergence. Dividing by something
+# smaller would overflow float32: with alpha = 0.9 a category last seen 800 steps ago has a share of 1e-37.
+_SMALLEST_SHARE = 1e-20
+
+
+def divergence_saved(
+    p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1, out: Tensor | None = None
+) -> Tensor:
+    """How much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
+
+    `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4) and q the category's sum over the list divided by
+    k; that is `p log(1 + added / (before + k beta / (1-beta) p))`, 0 where p is 0. An empty list has
+    `KL(p || beta p) = log(1/beta)`, so every divergence here is that number minus a sum of these terms.
+
+    Args:
+        before, added: sums of p(c|i) over items, not means; None for an empty list.
+        out: where to write the result; may be `before`.
+    """
+    smoothing = k * beta / (1 - beta)
+    smoothed = torch.mul(p, smoothing, out=out) if before is None else torch.add(before, p, alpha=smoothing, out=out)
+    smoothed.clamp_min_(smoothing * _SMALLEST_SHARE)
+    return torch.div(added, smoothed, out=out).add_(1).log_().mul_(p)
+
+
+def _begin(count: Tensor) -> Tensor:
+    """Where each of some runs of these lengths begins, one after the other, and at the end where the last one ends."""
+    return torch.cat([count.new_zeros(1), count.cumsum(0)])
+
+
+class ItemCategories:
+    """p(c|i) of every item, and the few distinct category *profiles* that the items fall into.
+
+    Item 0 is padding and has no category. An item without categories spreads over all of them. Items with the same
+    set of categories share a profile; profile 0 is the padding's alone. What is kept grows with the categories that the
+    profiles have, and not with items times categories.
+
+    Attributes:
+        names: the C category names.
+        profile_of_item: `[I]`, the profile of each item.
+        members: `[M]`, the categories of profile 0, then those of profile 1, and so on, rising within a profile.
+        member_begin: `[P+2]`, profile j's are `members[member_begin[j]:member_begin[j+1]]`.
+        profile_begin, items_by_profile: `[P+2]`, `[I]` in the same way the items of each profile, by rising id.
+        pair_category, pair_share: the (category, p(c|i)) pairs that occur, by category and rising number of categories;
+            `pair_of_member [M]` is which of them a member is, and category c's are those from `category_begin[c]` to
+            `category_begin[c+1]`.
+        pair_begin, profile_by_pair: `[pairs+1]`, `[M]` the profiles that have each pair.
+        uncategorised: how many items had no category.
+
+    Example:
+        >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama", "Action"]])
+        >>> categories.names
+        ['Action', 'Comedy', 'Drama']
+        >>> categories.shares(torch.tensor([1, 2])).tolist()
+        [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]]
+        >>> categories.profile_of_item.tolist()
+        [0, 1, 2, 1]
+    """
+
+    def __init__(self, names: Sequence[str], members: Sequence[Iterable[int]]):
+        """`members[i]` holds the category indices of item i; `members[0]`, the padding's, must be empty."""
+        self.names = list(names)
+        if not self.names:
+            raise ValueError("no item has any category: there is nothing to calibrate")
+        sets = [tuple(sorted(set(categories))) for categories in members]
+        if not sets or sets[0]:
+            raise ValueError("item 0 is padding and must have no categories")
+        self.uncategorised = sum(not categories for categories in sets[1:])
+        everything = tuple(range(len(self.names)))
+        known = {*sets[1:]} - {()} | ({everything} if self.uncategorised else set())
+        profiles = [(), *sorted(known)]
+        if any(profile[0] < 0 or profile[-1] >= len(self.names) for profile in profiles[1:]):
+            raise ValueError(f"a category index is not from 0 to {len(self.names) - 1}, the last of the categories")
+        index = {profile: number for number, profile in enumerate(profiles)}
+        index[()] = index.get(everything, 0)
+        self.profile_of_item = torch.tensor([0, *(index[categories] for categories in sets[1:])])
+
+        size = torch.tensor([len(profile) for profile in profiles])
+        self.members = torch.tensor([c for profile in profiles for c in profile], dtype=torch.long)
+        self.member_begin = _begin(size)
+        self.items_by_profile = self.profile_of_item.argsort(stable=True)
+        self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(profiles)))
+        # A pair as one number: logs are taken for those that occur alone.
+        base = len(self.names) + 1
+        pairs, self.pair_of_member = torch.unique(
+            self.members * base + torch.repeat_interleave(size, size), return_inverse=True
+        )
+        self.pair_category, self.pair_share = pairs // base, 1 / (pairs % base).double()
+        self.category_begin = _begin(torch.bincount(self.pair_category, minlength=len(self.names)))
+        self.pair_begin = _begin(torch.bincount(self.pair_of_member, minlength=len(pairs)))
+        self.profile_by_pair = torch.repeat_interleave(size)[self.pair_of_member.argsort(stable=True)]
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Iterable[str]]) -> ItemCategories:
+        """From the category names of each item; the index is the item id and entry 0, the padding, is empty."""
+        names = sorted({name for categories in lists for name in categories})
+        index = {name: c for c, name in enumerate(names)}
+        return cls(names, [[index[name] for name in categories] for categories in lists])
+
+    @property
+    def n_items(self) -> int:
+        """Number of item ids, padding included."""
+        return len(self.profile_of_item)
+
+    @property
+    def n_categories(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_profiles(self) -> int:
+        """Number of profiles, the padding's not included."""
+        return len(self.profile_begin) - 2
+
+    @property
+    def device(self) -> torch.device:
+        return self.members.device
+
+    def to(self, device: torch.device | str) -> ItemCategories:
+        """The same categories with every tensor on `device`."""
+        if self.device == torch.device(device):
+            return self
+
+        moved = object.__new__(ItemCategories)
+        for name, value in self.__dict__.items():
+            setattr(moved, name, value.to(device) if isinstance(value, Tensor) else value)
+        return moved
+
+    def _members_of(self, profile: Tensor) -> tuple[Tensor, Tensor]:
+        """For profiles `[N]`: which of the N, and which of `members`, for each category that one of them has."""
+        size = self.member_begin[profile + 1] - self.member_begin[profile]
+        of = torch.repeat_interleave(size)
+        return of, torch.arange(len(of), device=of.device) - (size.cumsum(0) - size - self.member_begin[profile])[of]
+
+    def add_shares(self, sums: Tensor, items: Tensor, rows: Tensor | None = None, weights: Tensor | None = None) -> Tensor:
+        """Add p(.|i) of items `[N, ...]` to the rows `[R, C]` of `sums`, in place.
+
+        Args:
+            rows: `[N]` which row the items go to; None for one row after the other.
+            weights: `[N]` what their shares are multiplied by; None for 1.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
+            >>> categories.add_shares(torch.zeros(1, 2), torch.tensor([[1, 2, 2]]))
+            tensor([[0.5000, 2.5000]])
+        """
+        of, member = self._members_of(self.profile_of_item[items].flatten())
+        of = of // (items[0].numel() if len(items) else 1)
+        share = self.pair_share.to(sums.dtype)[self.pair_of_member[member]]
+        if weights is not None:
+            share = share * weights[of]
+        row = of if rows is None else rows[of]
+        sums.view(-1).index_add_(0, row * self.n_categories + self.members[member], share)
+        return sums
+
+    def shares(self, items: Tensor) -> Tensor:
+        """`[..., C]` float64: p(c|i) = 1/n_i for each of the n_i categories of items `[...]`, 0 for the rest."""
+        rows = torch.zeros(items.numel(), self.n_categories, dtype=torch.float64, device=self.device)
+        return self.add_shares(rows, items.flatten()).view(*items.shape, self.n_categories)
+
+    def kl(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
+        """KL(p || p~_i) for one item per preference, the miscalibration in Eq. 10.
+
+        `log(1/beta) - sum_{c in i} p_c log(1 + (1-beta) / (n_i beta p_c))`
+
+        Args:
+            p: `[..., C]`, each row sums to one.
+            items: `[...]`, or `[..., M]` for M items per preference.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
+            >>> categories.kl(torch.tensor([[0.7, 0.3]]), torch.tensor([[1, 2]])).round(decimals=4)
+            tensor([[1.1340, 2.8645]])
+        """
+        of, member = self._members_of(self.profile_of_item[items].flatten())
+        row = of // items.shape[-1] if items.dim() == p.dim() else of
+        p_of_member = p.reshape(-1)[row * self.n_categories + self.members[member]]
+        share = self.pair_share.to(p.dtype)[self.pair_of_member[member]]
+        saved = torch.zeros(items.numel(), dtype=p.dtype, device=p.device)
+        saved.index_add_(0, of, divergence_saved(p_of_member, None, share, beta))
+        return math.log(1 / beta) - saved.view(items.shape)
+
+    def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
+        """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; logs are taken once per (category, share) pair.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
+            >>> categories.kl_of_shared(torch.tensor([[0.7, 0.3], [1.0, 0.0]]), torch.tensor([1, 2])).round(decimals=4)
+            tensor([[1.1340, 2.8645],
+                    [0.0000, 4.6052]])
+        """
+        share = self.pair_share.to(p.dtype)
+        saved = divergence_saved(p[:, self.pair_category], None, share, beta)
+        of, member = self._members_of(self.profile_of_item[items])
+        has = torch.zeros(len(items), len(share), dtype=p.dtype, device=p.device)
+        has[of, self.pair_of_member[member]] = 1
+        return math.log(1 / beta) - saved @ has.T
+
+    def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
+        """`[M, N]`: what each (category, share) pair saves of S_KL as the k-th of a list; `sum_by_profile` makes what items save.
+
+        Less is better in S_KL and more is better here: `S_KL(picked + i) = constant - saved`, where the constant (the
+        divergence of the picked items alone, spread over k places) is the same for every i.
+
+        Args:
+            p_of_pair: `[M, N]`, p of each pair's category, a column per list.
+            picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
+        """
+        before = picked[self.pair_category]
+        return divergence_saved(p_of_pair, before, self.pair_share.to(before.dtype)[:, None], beta, k, out=before)
+
+    def sum_by_profile(self, of_pair: Tensor) -> Tensor:
+        """`[P+1, N]`: for each profile, the sum of the terms `[M, N]` of the pairs that it has."""
+        if not of_pair.shape[1]:  # of which embedding_bag makes an error with two threads, in float32
+            return of_pair.new_zeros(self.n_profiles + 1, 0)
+        return embedding_bag(self.pair_of_member, of_pair, self.member_begin[:-1], mode="sum")

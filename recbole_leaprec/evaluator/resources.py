@@ -1,0 +1,16 @@
+"""Names of what batches and collectors hold for metrics, beside RecBole's own."""
+
+CATEGORIES = "data.categories"
+"""The items' `ItemCategories`."""
+
+SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE = "rec.sequential_preference", "rec.static_preference"
+"""`[B, C]`: every user's recent category mix (Eq. 2), and the plain mean over the history."""
+
+PREFERENCES = {"sequential": SEQUENTIAL_PREFERENCE, "static": STATIC_PREFERENCE}
+"""By what a reranker calls the preference that it calibrates to."""
+
+LISTS, HITS = "rec.items", "rec.topk"
+"""RecBole's names for the lists, and for which of their places are hits."""
+
+RANKS, USER_METRICS = "rec.ranks", "rec.user_metrics"
+"""Where a list's items stand in the model's own ranking, from 1; and `user_metrics`. Both are collected on request."""

@@ -1,0 +1,314 @@
+"""What a user may set: the keys of the plugin and of RecBole, the values that they take, and checks of both.
+
+Nothing here imports torch or RecBole, so that `--help` and a mistake on the command line are answered at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.lr_schedule import SCHEDULES
+from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
+
+_PACKAGE = Path(__file__).resolve().parent
+# Inside the package in a wheel, beside it in a checkout.
+PROPERTIES = next(folder for folder in (_PACKAGE / "properties", _PACKAGE.parent / "properties") if folder.is_dir())
+
+SOFTMAX = "softmax"
+LOSS_TYPES = ("BPR", SOFTMAX)
+"""`loss_type` of a calibration-disentangled model."""
+
+ALL_NEGATIVES: Final = "all"
+"""`num_negatives` for the whole catalogue."""
+
+LEARNERS = ("adam", "adamw", "sgd", "adagrad", "rmsprop", "sparse_adam")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key: what it means, which values it takes, and how to say so."""
+
+    meaning: str
+    allowed: str
+    valid: Callable[[Any], bool]
+
+
+def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and valid(value)
+
+    return check
+
+
+def _text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _positive_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def listed(value: Any) -> list[Any]:
+    """A value that may stand alone, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def largest_k(config: Mapping[str, Any]) -> int:
+    """The length of the lists."""
+    return max(listed(config["topk"]))
+
+
+PLUGIN_KEYS = {
+    "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
+    "title_field": Key("item feature that names items in reports", "the name of a field of the .item file", _text_or_none),
+    "alpha": Key("decay of the sequential preference per step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
+    "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
+    "loss_type": Key(
+        "loss that a model whose name ends in CD is trained with", f"{' or '.join(LOSS_TYPES)}; RecBole's for other models", _text_or_none
+    ),
+    "gamma": Key("weight of the calibration-disentangled term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "bpr_weight": Key("weight of the plain term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "num_negatives": Key(
+        "negatives of the softmax loss, shared by a batch", f"a whole number, 1 or more, or {ALL_NEGATIVES}",
+        lambda x: x == ALL_NEGATIVES or _positive_int(x),
+    ),
+    "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
+    "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
+    "target_skl": Key(
+        "find the smallest rerank_lambda whose validation S_KL meets this", "a number above 0, or None",
+        lambda x: x is None or _number(lambda y: y > 0)(x),
+    ),
+    "rerank_candidates": Key(
+        "rerank the n most relevant items only", "a whole number of at least K, or None for all items (1,000 for mip, 100 for mcf)",
+        lambda x: x is None or _positive_int(x),
+    ),
+    "rerank_order": Key("order of a reranked list", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
+    "rerank_temperature": Key("what scores are divided by before reranking", "a number above 0", _number(lambda x: x > 0)),
+    "lr_schedule": Key(
+        "how the learning rate changes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: isinstance(x, str) and x in SCHEDULES
+    ),
+    "mask_history": Key(
+        "keep items of the history out of the lists", "True, False, or training for its training items alone",
+        lambda x: isinstance(x, bool) or x == "training",
+    ),
+    "preference_history": Key(
+        "what the preference in evaluation is made of", "all, or training for training items alone",
+        lambda x: x in ("all", "training"),
+    ),
+    "train_positions": Key(
+        "all positions of a sequence in one pass, or RecBole's one row per prefix", "all, last, or None for the model's own",
+        lambda x: x in ("all", "last", None),
+    ),
+    "caser_window": Key("last items that CaserCD looks at", "a whole number, 1 or more", _positive_int),
+    "dacsr_lambda": Key("weight of calibration in DACSR's loss", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
+    "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
+}  # fmt: skip
+
+# Keys of RecBole whose wrong values it would find late, answer with a traceback, or take for something else.
+RECBOLE_KEYS = {
+    "epochs": Key("training epochs", "a whole number, 1 or more", _positive_int),
+    "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
+    "learner": Key("optimizer", f"one of {', '.join(LEARNERS)}", lambda x: isinstance(x, str) and x.lower() in LEARNERS),
+    "weight_decay": Key("weight decay of the optimizer", "a number, 0 or more", _number(lambda x: x >= 0)),
+    "clip_grad_norm": Key("arguments of torch's clip_grad_norm_", "a dict, such as {max_norm: 5}, or None", lambda x: x is None or isinstance(x, dict)),
+    "MAX_ITEM_LIST_LENGTH": Key("longest input sequence", "a whole number, 1 or more", _positive_int),
+    "train_batch_size": Key("sequences per training batch", "a whole number, 1 or more", _positive_int),
+    "eval_batch_size": Key("users per evaluation batch", "a whole number, 1 or more", _positive_int),
+    "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
+    "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "use_gpu": Key("whether to use a GPU where there is one", "True or False", lambda x: isinstance(x, bool)),
+    "seed": Key("random seed", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, listed(x))) and x != []),
+    "metrics": Key("evaluation metrics", "a name or a list of names", lambda x: all(isinstance(n, str) for n in listed(x)) and x != []),
+    "valid_metric": Key("what chooses the best epoch", "a metric, such as NDCG@10", _text_or_none),
+    "eval_args": Key("evaluation setting", "a dict", lambda x: isinstance(x, dict)),
+    "val_interval": Key("interactions to keep", 'a dict, such as {rating: "[4,inf)"}, or None', lambda x: x is None or isinstance(x, dict)),
+    "train_neg_sample_args": Key("training negatives", "a dict or None", lambda x: x is None or isinstance(x, dict)),
+}  # fmt: skip
+
+# Keys that RecBole reads and that are in none of its lists and yaml files.
+_OTHER_RECBOLE_KEYS = {
+    "model", "dataset", "config_files", "encoding", "metric_decimal_place", "numerical_features",
+    "additional_feat_suffix", "unused_col", "reg_weight", "embedding_size", "tail_ratio", "contrast", "sim", "use_filter", "eta",
+}  # fmt: skip
+
+TEXT_KEYS = frozenset(
+    {name for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items() if key.valid is _text_or_none}
+    | {"model", "dataset", "data_path", "checkpoint_dir", "config_files", "encoding"}
+)
+"""What is never a number on the command line, whatever it looks like."""
+
+MACHINE_KEYS = frozenset(("gpu_id", "use_gpu"))
+"""What belongs to the machine and not to a run."""
+
+EVALUATION_KEYS = MACHINE_KEYS | {
+    "reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
+    "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "output_dir",
+    "show_progress", "state",
+}  # fmt: skip
+"""What `evaluate` may change of a trained run; everything else belongs to the model."""
+
+MEASUREMENT_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl", "metrics", "output_dir"}
+"""What a command that measures rerankers and lambdas of its own may change of a trained run."""
+
+RECOMMENDATION_KEYS = EVALUATION_KEYS - {"topk", "metrics", "title_field", "preference_history", "output_dir"}
+"""What may be changed of a trained run for its lists."""
+
+RERANK_KEYS = frozenset(
+    (
+        "reranker",
+        "rerank_lambda",
+        "target_skl",
+        "rerank_candidates",
+        "rerank_order",
+        "rerank_temperature",
+        "alpha",
+        "beta",
+        "show_progress",
+    )
+)
+"""What `rerank` takes: there is no model, only a method."""
+
+RESUME_KEYS = MACHINE_KEYS | {"data_path", "show_progress", "state"}
+"""What may be changed of a training that goes on."""
+
+PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")
+"""What metrics must have in common to stand in one table, beside the dataset and K."""
+
+
+@cache
+def recbole_folder() -> Path:
+    """Where RecBole is installed; it is not imported."""
+    spec = find_spec("recbole")
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(
+            "RecBole is not installed: pip install 'recbole>=1.2.0,<1.3'; `leaprec doctor` shows what else is missing"
+        )
+    return Path(spec.submodule_search_locations[0])
+
+
+@cache
+def known_keys() -> frozenset[str]:
+    """Every key that RecBole or the plugin reads."""
+    known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
+    lists = ast.parse((recbole_folder() / "utils" / "argument_list.py").read_text(encoding="utf-8"))
+    for statement in lists.body:
+        if isinstance(statement, ast.Assign):
+            known.update(ast.literal_eval(statement.value))
+    own = [
+        PROPERTIES / "overall.yaml",
+        *(file for name in ("model", "dataset", "recipes") for file in (PROPERTIES / name).glob("*.yaml")),
+    ]
+    for file in (*(recbole_folder() / "properties").rglob("*.yaml"), *own):
+        if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
+            known.update(_read_yaml(file) or {})
+    return frozenset(known)
+
+
+def _read_yaml(path: Path) -> Any:
+    # The loader in C where yaml has it: a hundred files take 8 ms instead of 60.
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@cache
+def default_settings() -> Mapping[str, Any]:
+    """What the plugin sets unless a model, a dataset or the user says otherwise."""
+    return _read_yaml(PROPERTIES / "overall.yaml")
+
+
+def check_keys(names: Iterable[str]) -> None:
+    """ValueError for a key that neither RecBole nor the plugin reads, with the nearest one."""
+    for name in names:
+        if name not in known_keys() and not name.startswith("alias_of_"):
+            raise ValueError(
+                f"unknown key {name!r}{did_you_mean(name, known_keys())} RecBole and this plugin do not read it"
+            )
+
+
+def check_values(settings: Mapping[str, Any]) -> None:
+    """ValueError for a value that its key does not take."""
+    for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items():
+        if name in settings and not key.valid(settings[name]):
+            raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {settings[name]!r}")
+
+
+def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
+    """ValueError for a key that cannot be changed of a trained run, or not in this way."""
+    for key in changes:
+        if key not in allowed:
+            raise ValueError(
+                f"{key!r} of a trained run cannot be changed here{did_you_mean(key, allowed)} What can: {', '.join(sorted(allowed))}"
+            )
+
+
+def check_target(changes: Mapping[str, Any]) -> None:
+    """ValueError for a lambda that is given and is to be found."""
+    if changes.get("target_skl") is not None and "rerank_lambda" in changes:
+        raise ValueError("target_skl finds rerank_lambda: give one of them")
+
+
+def check_alike(configs: Mapping[str, Mapping[str, Any]], remedy: str) -> None:
+    """ValueError for runs whose metrics could not stand in one table.
+
+    Args:
+        configs: by what the runs are called.
+        remedy: what to do about it.
+    """
+    for key in ("dataset", "topk", *PROTOCOL_KEYS):
+        named: dict[Any, str] = {}
+        for name, config in configs.items():
+            named.setdefault(largest_k(config) if key == "topk" else config[key], name)
+        if len(named) > 1:
+            told = " and ".join(f"{value!r} ({name})" for value, name in list(named.items())[:2])
+            raise ValueError(
+                f"{'the largest topk' if key == 'topk' else key} must be the same for all, got {told}; {remedy}"
+            )
+
+
+def check_count(name: str, value: Any) -> None:
+    """ValueError unless the value is a whole number, 1 or more."""
+    if not _positive_int(value):
+        raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+
+def check_number(name: str, value: Any, above: float | None = None) -> None:
+    """ValueError unless the value is a number, 0 or more, or more than `above`."""
+    if not _number(lambda x: x >= 0 if above is None else x > above)(value):
+        raise ValueError(
+            f"{name} must be a number, {'0 or more' if above is None else f'more than {above:g}'}, got {value!r}"
+        )
+
+
+def check_lambdas(lambdas: Collection[Any]) -> None:
+    """ValueError unless there are some and all of them are numbers in [0, 1]."""
+    if not lambdas:
+        raise ValueError("lambdas is empty")
+    for lam in lambdas:
+        if isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam <= 1:
+            raise ValueError(f"lambdas must be numbers in [0, 1], got {lam!r}")
+
+
+def read_config_files(paths: Iterable[str | Path], loader: type = yaml.SafeLoader) -> dict[str, Any]:
+    """The settings of yaml files, later ones win; ValueError for one that is missing or is not such a file."""
+    settings: dict[str, Any] = {}
+    for path in paths:
+        if not Path(path).is_file():
+            raise ValueError(f"config file {path} does not exist (config_files)")
+        try:
+            content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
+        except yaml.YAMLError as error:
+            raise ValueError(f"config file {path} is not yaml: {error}") from error
+        if not isinstance(content, dict):
+            raise ValueError(f"config file {path} must hold `key: value` lines")
+        settings.update(content)
+    return settings

@@ -1,0 +1,149 @@
+"""`report`: one page out of the folders of runs, of trade-offs, or of a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recbole_leaprec.analysis.curves import Comparison, Curve
+from recbole_leaprec.analysis.measure import measure
+from recbole_leaprec.analysis.measurement import BASE, FILE, Measurement
+from recbole_leaprec.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
+from recbole_leaprec.files import check_unused, distinct_names
+from recbole_leaprec.keys import check_alike, check_count, check_lambdas
+from recbole_leaprec.page.tables import TABLES
+from recbole_leaprec.page.write import write_page
+from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.run import trained_config
+from recbole_leaprec.study.run import SPEC, report_study
+
+
+def report(
+    folders: Sequence[str | Path],
+    out: str | Path,
+    users: int = EXPLORED_USERS,
+    rerankers: Sequence[str] | None = None,
+    lambdas: Sequence[float] | None = None,
+    config_dict: dict[str, Any] | None = None,
+) -> Path:
+    """Write the page, and beside it the tables and pictures that go with it.
+
+    Args:
+        folders: of runs, of trade-offs, or one of a study. A run that has not been measured is scored and reranked now.
+        out: the page; its folder is made if need be.
+        users: how many users the page lets one look at.
+        rerankers, lambdas: what to measure a run with; None for `REPORT_RERANKERS` and `REPORT_LAMBDAS`.
+        config_dict: keys to change when a run is measured, those in `MEASUREMENT_KEYS`.
+
+    Raises:
+        ValueError: bad arguments, a folder that holds nothing to report, or runs of different datasets.
+    """
+    out, paths = Path(out), [Path(folder).resolve() for folder in folders]
+    given = [name for name, value in (("rerankers", rerankers), ("lambdas", lambdas)) if value is not None]
+    check_count("users", users)
+    check_lambdas(REPORT_LAMBDAS if lambdas is None else lambdas)
+    for name in rerankers or ():
+        get_reranker(name)
+    _check_folders(paths)
+    _check_out(out)
+    to_measure = [folder for folder in paths if not (folder / SPEC).is_file() and not _measured(folder)]
+    if not to_measure and (given := [*(config_dict or {}), *given]):
+        raise ValueError(f"{paths[0]} has been measured: {', '.join(given)} can change nothing about it")
+    if (paths[0] / SPEC).is_file():
+        report_study(paths[0], out, users)
+        return out
+    _check_runs(to_measure, config_dict)
+    by_reranker = dict.fromkeys(rerankers or REPORT_RERANKERS, REPORT_LAMBDAS if lambdas is None else lambdas)
+    runs: list[_Measured] = []
+    for label, folder in distinct_names(paths).items():
+        if folder in to_measure:
+            runs.append(_measure(folder, label, out.parent, by_reranker, config_dict or {}))
+        else:
+            runs += _load(folder, label)
+    curves = _curves(runs)
+    if not curves:
+        raise ValueError(f"{paths[0]} was measured without any reranker")
+    title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
+    write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
+    return out
+
+
+class _Measured(NamedTuple):
+    """A run that has been measured, what to call it, and the seconds of its training."""
+
+    label: str
+    measurement: Measurement
+    training: float
+
+
+def _check_folders(folders: Sequence[Path]) -> None:
+    if not folders:
+        raise ValueError("name at least one folder, of a run, a trade-off or a study: report output/run1 output/run2")
+    if len({*folders}) < len(folders):
+        raise ValueError("a folder is named twice")
+    for folder in folders:
+        if (folder / SPEC).is_file() and len(folders) > 1:
+            raise ValueError(f"{folder} is a study and makes a page of its own; leave the other folders out")
+
+
+def _check_out(out: Path) -> None:
+    if out.suffix not in (".html", ".htm"):
+        raise ValueError(f"out: the page's name must end in .html, got {out}; its tables and pictures go beside it")
+    if out.exists():
+        raise ValueError(f"out: {out} is there already; name another")
+    check_unused(out.parent, [f"{name}.csv" for name in TABLES])
+
+
+def _check_runs(folders: Sequence[Path], config_dict: dict[str, Any] | None) -> None:
+    """ValueError for a folder that cannot be measured, or runs that cannot stand in one table."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder} does not exist; name the folder of a run, a trade-off or a study")
+        if not (folder / "model.pth").is_file():
+            raise ValueError(
+                f"{folder} holds neither a model.pth nor a {FILE}: it is no folder of a run, a trade-off or a study"
+            )
+    check_alike(
+        {str(folder): trained_config(folder / "model.pth", config_dict)[1].plain() for folder in folders},
+        "what is given here (--key=value) holds for all",
+    )
+
+
+def _measured(folder: Path) -> list[Path]:
+    """What has been measured of a folder."""
+    return sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
+
+
+def _load(folder: Path, label: str) -> list[_Measured]:
+    paths = _measured(folder)
+    if len(paths) == 1:
+        return [_Measured(label, Measurement.load(paths[0]), _training(folder / "model"))]
+    return [_Measured(f"{label}/{path.parent.name}", Measurement.load(path), float("nan")) for path in paths]
+
+
+def _measure(
+    folder: Path, label: str, beside: Path, rerankers: Mapping[str, Sequence[float]], changes: dict[str, Any]
+) -> _Measured:
+    own = beside / f"measured-{label.replace('/', '-')}"
+    measurement = measure(folder / "model.pth", rerankers, {**changes, "output_dir": str(own)})
+    measurement.save(own / FILE)
+    return _Measured(label, measurement, _training(folder))
+
+
+def _training(folder: Path) -> float:
+    """Seconds, or nan where a folder does not say."""
+    result = folder / "result.json"
+    timing = json.loads(result.read_text(encoding="utf-8"))["timing"] if result.is_file() else {}
+    return timing.get("training", float("nan"))
+
+
+def _curves(runs: Sequence[_Measured]) -> list[Curve]:
+    """One for each run and reranker; of several runs, with the run's label."""
+    return [
+        Curve(name if len(runs) == 1 else f"{run.label}: {name}", name, [run.measurement], training=run.training)
+        for run in runs
+        for name in dict.fromkeys(run.measurement.rerankers.tolist())
+        if name != BASE
+    ]

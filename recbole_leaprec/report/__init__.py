@@ -1,1 +1,0 @@
-"""Tables, pictures and one page that opens from disk, out of curves."""

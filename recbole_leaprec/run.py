@@ -1,0 +1,221 @@
+"""One run, trained or to be trained: its data, its model, and its folder. Every command that works with a model starts here."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recbole.utils import init_seed
+from tqdm import tqdm
+
+from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.core.calibration import miscalibration
+from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
+from recbole_leaprec.evaluator.collector import Evaluation
+from recbole_leaprec.evaluator.resources import LISTS, SEQUENTIAL_PREFERENCE
+from recbole_leaprec.files import write_yaml
+from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
+from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambda
+from recbole_leaprec.reranking.reranking import Reranking
+from recbole_leaprec.run_folder import check_folder, make_folder, versions
+from recbole_leaprec.run_log import RunLog, run_log
+from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.trainer import LeapRecTrainer
+from recbole_leaprec.training_state import STATE, save_state
+
+_logger = logging.getLogger(__name__)
+
+AfterValidation = Callable[[LeapRecTrainer, Any, int], None]
+"""Called with the trainer, the validation data and the epoch; the best checkpoint so far has been written."""
+
+
+@dataclass
+class Run:
+    """What a command works with. Preparing one writes nothing; `open` makes its folder."""
+
+    config: LeapRecConfig
+    dataset: SequenceDataset
+    model: Any
+    train_data: Any
+    valid_data: Any
+    test_data: Any
+    timing: dict[str, float]
+
+    @property
+    def folder(self) -> Path:
+        """Where the run writes, once `open` has made it."""
+        return Path(self.config["output_dir"])
+
+    @classmethod
+    def prepare(cls, config: LeapRecConfig, *, resumed: bool = False) -> Run:
+        """Read the data and make the model, with parameters drawn from the seed; `resumed` for the folder of a training to go on with."""
+        started = time.perf_counter()
+        if not resumed:
+            check_folder(config)
+        with slow_step(f"reading dataset {config['dataset']}", _logger.info):
+            dataset = create_dataset(config)
+            loaders = data_preparation(config, dataset)
+        if max(config["topk"]) >= dataset.item_num:
+            raise ValueError(
+                f"topk (list lengths K) must not exceed the number of items, {dataset.item_num - 1}, got {config['topk']}"
+            )
+        seconds = time.perf_counter() - started
+        init_seed(config["seed"], config["reproducibility"])
+        model = config.model_class(config, loaders[0].dataset).to(config["device"])  # sees training interactions alone
+        return cls(config, dataset, model, *loaders, timing={"data": seconds})
+
+    @classmethod
+    def trained(cls, checkpoint: str | Path, changes: dict[str, Any] | None = None) -> Run:
+        """A run with the parameters of a checkpoint; ValueError as `evaluate`."""
+        content, config = trained_config(checkpoint, changes)
+        return cls.restored(checkpoint, content, config)
+
+    @classmethod
+    def restored(cls, checkpoint: str | Path, content: dict[str, Any], config: LeapRecConfig) -> Run:
+        run = cls.prepare(config)
+        check_fits(content, run.dataset, checkpoint)
+        restore(run.model, content, checkpoint)
+        return run
+
+    def open(self, log: RunLog, log_name: str) -> LeapRecTrainer:
+        """Make the folder, with the config and the log in it, and the trainer that writes there."""
+        self.config["output_dir"] = self.config["checkpoint_dir"] = str(make_folder(self.config))
+        log.write_to(self.folder / log_name)
+        write_yaml(self.folder / "config.yaml", self.config.plain())
+        logging.getLogger().info(str(self.config))
+        data = self.dataset
+        _logger.info(
+            "%s on %s: %d users, %d items (%d category profiles), %d categories, %d interactions; writing to %s",
+            self.config["model"], self.config["dataset"], data.user_num - 1, data.item_num - 1, data.categories.n_profiles,
+            data.categories.n_categories, len(data.sequences.items), self.folder,
+        )  # fmt: skip
+        _logger.info(data.told_categories())
+        return LeapRecTrainer(self.config, self.model, self.dataset)
+
+    @contextmanager
+    def scratch_trainer(self) -> Iterator[LeapRecTrainer]:
+        """A trainer that leaves nothing behind, for a run that has no folder."""
+        with tempfile.TemporaryDirectory() as folder:  # RecBole's trainer makes the folder of its checkpoints
+            self.config["output_dir"] = self.config["checkpoint_dir"] = folder
+            yield LeapRecTrainer(self.config, self.model, self.dataset)
+
+    def fit(self, trainer: LeapRecTrainer, after_validation: AfterValidation | None = None, resumable: bool = True) -> None:
+        """RecBole's fit under one bar over the epochs; with a state to go on from after every validation, if it is `resumable`."""
+        show = self.config["show_progress"]
+        with tqdm(total=trainer.epochs, desc="training", unit="epoch", disable=not show) as bar:
+
+            def advance(epoch: int, score: float) -> None:
+                if resumable:
+                    save_state(self.folder / STATE, trainer, self.train_data, epoch)
+                bar.update(epoch + 1 - bar.n)
+                bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
+                                 "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
+                if after_validation:
+                    after_validation(trainer, self.valid_data, epoch)
+
+            if trainer.cur_step <= trainer.stopping_step:  # else it was killed after its last epoch
+                bar.update(trainer.start_epoch)
+                trainer.fit(self.train_data, self.valid_data, show_progress=show, callback_fn=advance)
+
+    def evaluate(
+        self, trainer: LeapRecTrainer, rerankings: Sequence[Reranking] | None = None, split: str = "test"
+    ) -> dict[str, Any]:
+        """Metrics of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
+        config, started = self.config, time.perf_counter()
+        target = {}
+        if config["target_skl"] is not None and rerankings is None:
+            lam, met = self.find_lambda(trainer)
+            rerankings, target = [Reranking.from_config(config, lam)], {"target_met": met}
+        asked = rerankings or [Reranking.from_config(config)]
+        data = {"valid": self.valid_data, "test": self.test_data}[split]
+        plain, *reranked = trainer.evaluate_rerankings(data, [Reranking(), *asked], config["show_progress"])
+        metrics = [one.metrics for one in reranked]
+        backbone = {split: plain.metrics}
+        self.timing[split] = time.perf_counter() - started
+        return {
+            "folder": str(self.folder),
+            "model": config["model"],
+            "dataset": config["dataset"],
+            "seed": config["seed"],
+            "backbone": backbone,
+            "rerank": [
+                {
+                    "reranker": one.reranking.method,
+                    "lambda": one.reranking.lam,
+                    "candidates": one.reranking.candidates,
+                    "order": one.reranking.order,
+                    "temperature": one.reranking.temperature,
+                    split: measured,
+                    "seconds": one.seconds,
+                }
+                for one, measured in zip(reranked, metrics, strict=True)
+            ],
+            **target,
+            "timing": self.timing,
+            "versions": versions(),
+            "config": config.plain(),
+        }
+
+    def find_lambda(self, trainer: LeapRecTrainer) -> tuple[float, bool]:
+        """The smallest lambda whose lists meet `target_skl` on validation, True; or the one with the least S_KL, False."""
+        config = self.config
+
+        def skl(lambdas: Sequence[float]) -> list[float]:
+            rerankings = [Reranking.from_config(config, lam) for lam in lambdas]
+            evaluations = trainer.evaluate_rerankings(self.valid_data, rerankings)
+            return [self._mean_skl(one) for one in evaluations]
+
+        try:
+            lam, reached = smallest_lambda(skl, config["target_skl"])
+        except TargetNotMet as missed:
+            _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
+            return missed.lam, False
+        _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
+                     config["target_skl"], max(config["topk"]), reached)  # fmt: skip
+        return lam, True
+
+    def _mean_skl(self, evaluation: Evaluation) -> float:
+        """The metric SKL of the longest lists before it is rounded."""
+        p, lists = evaluation.struct.get(SEQUENTIAL_PREFERENCE), evaluation.struct.get(LISTS)
+        return miscalibration(p, lists, self.dataset.categories, self.config["beta"]).mean().item()
+
+
+@contextmanager
+def trained_run(
+    checkpoint: str | Path, changes: dict[str, Any] | None = None, log_name: str = "evaluate.log"
+) -> Iterator[tuple[Run, LeapRecTrainer]]:
+    """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`."""
+    content, config = trained_config(checkpoint, changes)
+    with run_log(config) as log:
+        run = Run.restored(checkpoint, content, config)
+        trainer = run.open(log, log_name)
+        trainer.eval_collector.data_collect(run.train_data)  # what some metrics count; RecBole's fit does the same
+        yield run, trainer
+
+
+def trained_config(checkpoint: str | Path, changes: dict[str, Any] | None) -> tuple[dict[str, Any], LeapRecConfig]:
+    """A checkpoint's content, and its config with changes; ValueError as `evaluate`."""
+    content = load_checkpoint(checkpoint)
+    changes = dict(changes or {})
+    check_changes(changes, EVALUATION_KEYS)
+    settings = {key: value for key, value in content["config"].items() if key not in MACHINE_KEYS} | changes
+    check_target(changes)
+    if "target_skl" not in changes and {"reranker", "rerank_lambda"} & changes.keys():
+        settings["target_skl"] = None  # what is asked for now wins over what the run was trained with
+    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
+        settings["valid_metric"] = None
+    return content, LeapRecConfig(config_dict=settings)
+
+
+def train_only(config: LeapRecConfig, after_validation: AfterValidation) -> None:
+    """Train into `output_dir` and leave it at that: nothing of test is read."""
+    with run_log(config) as log:
+        run = Run.prepare(config)
+        run.fit(run.open(log, "train.log"), after_validation, resumable=False)

@@ -1,0 +1,100 @@
+"""What the trials of a search wrote of themselves, and what it leaves at its end: the table, the picture, the winner."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from recbole_leaprec.files import write_csv, write_json, write_yaml, written_whole
+from recbole_leaprec.keys import MACHINE_KEYS
+from recbole_leaprec.tune.objective import OUT_OF_BOUND
+from recbole_leaprec.tune.plot import parallel_coordinates
+from recbole_leaprec.tune.settings import SearchSettings
+
+
+def standing(record: dict[str, Any]) -> tuple[float, float]:
+    """What trials are ordered by: the score, and among equals the one that started first."""
+    return record["score"], -record["started"]
+
+
+def read_trials(folder: Path) -> list[dict[str, Any]]:
+    """What the trials wrote of themselves, oldest first."""
+    paths = sorted(folder.glob("trials/*/trial.json"))
+    return sorted((json.loads(path.read_text(encoding="utf-8")) for path in paths), key=lambda record: record["started"])
+
+
+def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | None:
+    """The record of a trial that has ended; None if its worker could not even start.
+
+    A trial that is stopped from outside has no last word: its status is written here.
+    """
+    path = folder / "trials" / trial_id / "trial.json"
+    if not path.is_file():
+        return None
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if record["status"] == "running":
+        record["status"] = "finished" if record["epochs"] >= epochs else "stopped early"
+        write_json(path, record)
+    return record
+
+
+def keep_better(folder: Path, record: dict[str, Any], best: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The better of a trial that has ended and the best so far; the checkpoint of the other is removed."""
+    wins = (
+        record.get("score") is not None and record["status"] != "failed" and (not best or standing(record) > standing(best))
+    )
+    loser = best if wins else record
+    if loser:
+        (folder / "trials" / loser["trial"] / "model.pth").unlink(missing_ok=True)
+    return record if wins else best
+
+
+def sample_of(record: dict[str, Any], settings: SearchSettings) -> dict[str, Any]:
+    """The values that a trial drew."""
+    return {key: record[f"config/{key}"] for key in settings.space}
+
+
+def collect(folder: Path, settings: SearchSettings) -> pd.DataFrame:
+    """All trials as a table, best first; written to trials.csv and trials.html."""
+    records = read_trials(folder)
+    for record in records:
+        if record["status"] == "running":
+            record["status"] = "interrupted"
+    scored = [record for record in records if record.get("score") is not None]
+    rest = [record for record in records if record.get("score") is None]
+    table = pd.DataFrame([*sorted(scored, key=standing, reverse=True), *rest])
+    if table.empty:
+        return table
+    write_csv(folder / "trials.csv", table)
+    with written_whole(folder / "trials.html") as scratch:
+        scratch.write_text(parallel_coordinates(table, list(settings.space), settings.objective), encoding="utf-8")
+    return table
+
+
+def settle(folder: Path, finished: pd.DataFrame, settings: SearchSettings) -> dict[str, Any]:
+    """Keep the winner's checkpoint and settings, and no other checkpoint."""
+    winner = json.loads((folder / "trials" / finished.iloc[0]["trial"] / "trial.json").read_text(encoding="utf-8"))
+    source = folder / "trials" / winner["trial"]
+    config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
+    if winner.get("lambda") is not None:
+        config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
+    config.pop("gpu_id")  # the one that Ray gave the trial, which showed no progress either
+    config |= {key: settings.config[key] for key in ("show_progress", *MACHINE_KEYS) if key in settings.config}
+    (folder / "best").mkdir(exist_ok=True)
+    with written_whole(folder / "best" / "model.pth") as scratch:
+        shutil.copyfile(source / "model.pth", scratch)
+    write_yaml(folder / "best.yaml", config)
+    return {
+        "trial": winner["trial"],
+        "objective": settings.objective,
+        "score": winner["score"],
+        "within_bound": winner["score"] > OUT_OF_BOUND,
+        "lambda": winner.get("lambda"),
+        "sample": sample_of(winner, settings),
+        "valid": {name.removeprefix("valid/"): value for name, value in winner.items() if name.startswith("valid/")},
+    }

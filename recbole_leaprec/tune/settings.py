@@ -1,0 +1,137 @@
+"""Everything that a search is, as plain values: what settings.json holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recbole_leaprec.config import LeapRecConfig
+from recbole_leaprec.config_checks import metric_names
+from recbole_leaprec.data import create_dataset
+from recbole_leaprec.defaults import SEARCHES
+from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.files import write_json
+from recbole_leaprec.keys import MACHINE_KEYS, check_count, check_keys, check_number
+from recbole_leaprec.run_log import run_log
+from recbole_leaprec.tune.objective import parse_objective
+from recbole_leaprec.tune.space import read_space
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What a search was started with.
+
+    Attributes:
+        config: what every trial has.
+        metrics: those that an evaluation gives, such as ndcg@10.
+        concurrent: trials at a time; None for as many as there is room for.
+        cpus, gpus: per trial.
+        space: kind and arguments of each key's distribution.
+    """
+
+    config: dict[str, Any]
+    objective: str
+    metrics: list[str]
+    trials: int
+    search: str
+    early_stopping: bool
+    concurrent: int | None
+    cpus: float
+    gpus: float
+    folder: str
+    space: dict[str, list[Any]]
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)
+
+    @classmethod
+    def begin(
+        cls,
+        folder: Path,
+        space: str | Path | None,
+        config: LeapRecConfig,
+        *,
+        objective: str | None,
+        trials: int,
+        search: str,
+        early_stopping: bool,
+        concurrent: int | None,
+        cpus: float,
+        gpus: float,
+    ) -> SearchSettings:
+        """A new search; ValueError for anything that would only be found in a trial."""
+        if space is None:
+            raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
+        _check_options(trials, search, early_stopping, concurrent, cpus, gpus)
+        if (folder / "settings.json").exists():
+            raise ValueError(f"output_dir {folder} already holds a search; --resume=True goes on with it, or name another")
+        shared = config.plain()
+        for key in MACHINE_KEYS & shared.keys():
+            raise ValueError(f"{key}: Ray gives GPUs to trials; say how many with gpus_per_trial (0: trials run on CPUs)")
+        shared["data_path"] = str(Path(shared["data_path"]).absolute())  # workers may run elsewhere
+        metrics = [name.lower() for name in metric_names(config["metrics"], config["topk"])]
+        text = objective or config["valid_metric"]
+        distributions = _checked_space(space, shared)
+        parse_objective(text, metrics)
+        with run_log(config):
+            # What is wrong with it would fail every trial, and if it has to be downloaded, all would at once.
+            create_dataset(config)
+        return cls(shared, text, metrics, trials, search, early_stopping, concurrent, cpus, gpus, str(folder), distributions)
+
+    @classmethod
+    def resume(cls, folder: Path, trials: int | None, done: int) -> SearchSettings:
+        """The settings of the search in a folder, with as many `trials` as before or more; `done` of them have ended."""
+        settings = cls(**json.loads(_file(folder).read_text(encoding="utf-8")))
+        if trials is None:
+            return settings
+        check_count("trials", trials)
+        if trials < done:
+            raise ValueError(f"trials must be at least the {done} that are done, got {trials}")
+        return replace(settings, trials=trials)
+
+    def write(self) -> None:
+        write_json(self.path / "settings.json", asdict(self))
+
+
+def _file(folder: Path) -> Path:
+    path = folder / "settings.json"
+    if not path.is_file():
+        raise ValueError(f"there is no search to resume in {folder}: {path.name} is not there (--output_dir)")
+    return path
+
+
+def _check_options(trials: int, search: str, early_stopping: bool, concurrent: int | None, cpus: float, gpus: float) -> None:
+    if search not in SEARCHES:
+        raise ValueError(unknown_name("search", str(search), SEARCHES))
+    check_count("trials", trials)
+    if concurrent is not None:
+        check_count("concurrent", concurrent)
+    check_number("cpus_per_trial", cpus, above=0)
+    check_number("gpus_per_trial", gpus)
+    if not isinstance(early_stopping, bool):
+        raise ValueError(f"early_stopping must be True or False, got {early_stopping!r}")
+
+
+def _checked_space(space: str | Path, shared: dict[str, Any]) -> dict[str, list[Any]]:
+    """The distributions of a file, every extreme of which makes a valid configuration."""
+    distributions = read_space(space)
+    try:
+        check_keys(distributions)
+        for key, distribution in distributions.items():
+            for value in distribution.extremes():
+                LeapRecConfig(config_dict={**shared, key: value})
+    except ValueError as error:
+        raise ValueError(f"{space}: {error}") from error
+    return {key: [d.kind, list(d.arguments)] for key, d in distributions.items()}
+
+
+def check_resumed_with(names: Sequence[str]) -> None:
+    """ValueError if there are any: settings that a search to be resumed cannot take."""
+    if names:
+        raise ValueError(
+            f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(names)}"
+        )

@@ -1,0 +1,177 @@
+"""The command line as users type it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from recbole_leaprec.cli import main
+from recbole_leaprec.cli.arguments import normalised, read_value
+
+ROOT = Path(__file__).parents[2]
+
+
+def leaprec(*arguments, cwd, **more):
+    command = [sys.executable, str(ROOT / "run_leaprec.py"), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+
+
+@pytest.mark.slow
+def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_the_table(tmp_path):
+    done = leaprec("--model=SASRecCD", "--dataset=ml-100k", "--epochs=2", "--output_dir=out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "training: 100%" in done.stderr
+    header, backbone, reranked = done.stdout.split("test\n")[1].splitlines()[:3]
+    assert header.split() == ["HR@10", "nDCG@10", "S_KL@10", "C_KL@10", "seconds"]
+
+    out = tmp_path / "out"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+    assert {file.name for file in out.iterdir()} == {"result.json", "config.yaml", "model.pth", "train.log", "tensorboard"}
+    result = json.loads((out / "result.json").read_text())
+    test = result["backbone"]["test"]
+    assert backbone.split() == ["backbone", *(f"{test[m]:.4f}" for m in ("hit@10", "ndcg@10", "skl@10", "ckl@10"))]
+    assert reranked.startswith("leaprec lambda=0.3")
+    assert result["rerank"][0]["test"]["skl@10"] < 0.7 * test["skl@10"]
+    assert set(result["backbone"]["valid"]) == set(test)
+    assert {"versions", "config", "seed", "timing"} <= set(result)
+    assert "epoch 1 training" in (out / "train.log").read_text()
+
+    again = leaprec("--config_files=out/config.yaml", "--output_dir=again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    second = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert second["backbone"] == result["backbone"]
+    assert second["rerank"][0]["test"] == result["rerank"][0]["test"]
+    assert second["config"] == result["config"] == yaml.safe_load((out / "config.yaml").read_text())
+
+    evaluated = leaprec("evaluate", "--checkpoint=out/model.pth", "--output_dir=eval", cwd=tmp_path)
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert evaluated.stdout.split("seconds")[1].splitlines()[1] == backbone
+    third = json.loads((tmp_path / "eval" / "result.json").read_text())
+    assert third["rerank"][0]["test"] == result["rerank"][0]["test"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model=SASRekCD"], "unknown model 'SASRekCD'; did you mean 'SASRecCD'?"),
+        (["--dataset=ml-1n"], "unknown dataset 'ml-1n'; did you mean 'ml-1m'?"),
+        (["--rerank_lamda=0.5"], "unknown key 'rerank_lamda'; did you mean 'rerank_lambda'?"),
+        (["--alpha=2"], "alpha (decay of the sequential preference per step) must be a number in (0, 1], got 2"),
+        (["--category_field=genre"], "no field 'genre' (category_field). its fields are item_id, movie_title, release_year, class"),
+        (["--topk=[10,5000]"], "topk (list lengths K) must not exceed the number of items, 1682"),
+        (["--epochs"], "--epochs has no value"),
+        (["epochs=3"], "unknown command 'epochs=3'"),
+        (["--epochs=3", "--epochs=4"], "--epochs is given twice"),
+        (["--topk=[5"], "--topk: cannot read '[5'"),
+        (["trane"], "unknown command 'trane'; did you mean 'train'?"),
+        (["evaluate"], "--checkpoint=FILE is needed"),
+        (["evaluate", "--checkpont=x"], "unknown option or key 'checkpont'; did you mean 'checkpoint'"),
+        (["evaluate", "--checkpoint=nowhere.pth"], "nowhere.pth does not exist"),
+        (["--config_files=nowhere.yaml"], "config file nowhere.yaml does not exist"),
+        (["tradeoff", "--lambdas=0:1:0"], "--lambdas must be start:stop:step, such as 0:1:0.1, or numbers with commas, got '0:1:0'"),
+        (["tradeoff", "--lambdas=0.5,2"], "lambdas must be numbers in [0, 1], got 2.0"),
+        (["tradeoff", "--rerankers=leaprek"], "unknown reranker 'leaprek'; did you mean 'leaprec'?"),
+        (["tradeoff", "--checkpoint=nowhere.pth"], "nowhere.pth does not exist"),
+        (["tune", "--trial=2"], "unknown option or key 'trial'; did you mean 'trials'?"),
+        (["tune", "--resume=True", "--search=tpe"], "trials alone may be others; leave out search"),
+        (["recommend", "--historie=x.csv"], "unknown option or key 'historie'; did you mean 'histories'?"),
+        (["recommend", "--checkpoint=x.pth"], "--out=FILE is needed"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert f"leaprec: error: {message}" in error or message in error
+    assert error.strip().count("\n") == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/inside"])
+def test_an_output_dir_that_cannot_be_made_is_refused(tmp_path, monkeypatch, capsys, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert main([f"--output_dir={place}"]) == 2
+    assert f"output_dir {place} cannot be made: " in capsys.readouterr().err
+
+
+def test_a_file_without_model_and_dataset_leaves_them_at_their_defaults(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("gamma: -1\n")
+    assert main(["--config_files=mine.yaml"]) == 2
+    assert "gamma (weight of the calibration-disentangled term in the loss) must be" in capsys.readouterr().err
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "result.json").write_text("{}")
+    assert main(["--output_dir=out"]) == 2
+    assert "output_dir out already holds a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_help_says_what_a_command_does_and_shows_defaults(command, capsys):
+    assert main([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: leaprec")
+    assert "--rerank_lambda" in text
+    assert ("(default 0.3)" if command == "train" else "(default: as trained)") in text
+    assert ("--loss_type" in text) == (command == "train")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--a=1", "--b", "x"], {"a": 1, "b": "x"}),
+        (["--a=1e-3", "--b=True", "--c=None", "--d=~"], {"a": 0.001, "b": True, "c": None, "d": None}),
+        (["--a={'LS': 'valid_and_test'}"], {"a": {"LS": "valid_and_test"}}),
+        (["--dataset=ml-1m", "--path=a=b"], {"dataset": "ml-1m", "path": "a=b"}),
+        (
+            ["--data_path=2024-01-01", "--dataset=2024-01-01 10:00:00"],
+            {"data_path": "2024-01-01", "dataset": "2024-01-01 10:00:00"},
+        ),
+    ],
+)
+def test_values_are_read_as_users_mean_them(words, expected):
+    assert {word[2:].partition("=")[0]: read_value(*word[2:].split("=", 1)) for word in normalised(words)} == expected
+
+
+def test_the_wheel_carries_the_properties_and_works_without_the_checkout(tmp_path):
+    source = tmp_path / "source"  # a build leaves files beside the sources
+    for name in ("recbole_leaprec", "properties"):
+        shutil.copytree(ROOT / name, source / name)
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        shipped = {name.removeprefix("recbole_leaprec/") for name in wheel.namelist()}
+        wheel.extractall(tmp_path / "site")
+    kept = {str(file.relative_to(ROOT)) for file in (ROOT / "properties").rglob("*.yaml")}
+    assert kept <= shipped
+    package = ROOT / "recbole_leaprec"
+    needed = [file for kind in ("py", "html", "css", "js") for file in package.rglob(f"*.{kind}")]
+    assert {file.suffix for file in needed} == {".py", ".html", ".css", ".js"}
+    assert {str(file.relative_to(package)) for file in needed} <= shipped
+    program = "import recbole_leaprec.keys as c, recbole_leaprec.cli as m; print(c.PROPERTIES); m.main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")},
+                          capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert done.stdout.startswith(str(tmp_path / "site")), done.stderr
+    assert "(default 0.3)" in done.stdout
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise(given, expected):
+    program = "import os\nfrom recbole_leaprec.cli import main\nmain(['nothing'])\nprint(os.environ['OMP_WAIT_POLICY'])"
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    if given:
+        environment["OMP_WAIT_POLICY"] = given
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == expected, done.stderr

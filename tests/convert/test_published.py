@@ -1,0 +1,126 @@
+"""The paper's datasets from files in the exact forms that their publishers ship."""
+
+import pytest
+import yaml
+
+from recbole_leaprec.cli import main
+from recbole_leaprec.convert.filters import Filters
+from recbole_leaprec.convert.paper import FILTERS, TABLE_1
+from recbole_leaprec.convert.published import convert_published
+from recbole_leaprec.keys import PROPERTIES
+from tests.convert import raw
+from tests.convert.test_csv import brute_force, categories_of, load, sequences_of
+from tests.toy import SMALL
+
+FORMS = {
+    "ml-1m": ("ml-1m", {}),
+    "goodreads": ("goodreads", {}),
+    "goodreads, all interactions": ("goodreads", {"full": True}),
+    "grocery 2014": ("grocery", {"release": 2014}),
+    "grocery 2018": ("grocery", {"release": 2018}),
+    "grocery 2023": ("grocery", {"release": 2023}),
+    "steam": ("steam", {}),
+}
+BAD = {"ml-1m": (2, 1), "goodreads": (3, 1), "grocery": (2, 2), "steam": (3, 1)}
+"""Odd lines among the events and among the items, as `raw` writes them."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_publishers_files_hold_is_what_is_written(form, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, more = FORMS[form]
+    genres = raw.catalogue(name, 30)
+    rows = raw.events(40, list(genres))
+    raw.WRITERS[name](tmp_path / "raw", rows, genres, **more)
+    done = convert_published(name, tmp_path / "raw", tmp_path / name, show_progress=False)
+    filters = FILTERS[name]
+    expected = brute_force(
+        [(user, item, day * raw.DAY, rating) for user, item, day, rating in rows],
+        filters.min_rating or 0, filters.duplicates, filters.one_per_day, filters.min_user_interactions, filters.min_item_interactions,
+    )  # fmt: skip
+    assert done.read == len(rows)
+    assert done.written.interactions == len(expected)
+    dataset = load(tmp_path / name)
+    sequences = {}
+    for user, item, _, _ in sorted(expected, key=lambda row: row[2]):
+        sequences.setdefault(user, []).append(item)
+    assert sequences_of(dataset) == {user: items for user, items in sequences.items() if len(items) >= 3}
+    kept = set(genres) if filters.min_item_interactions == 0 else {row[1] for row in expected}
+    assert {item: own for item, own in categories_of(dataset).items() if own} == {item: set(genres[item]) for item in kept}
+    counts = [int(told.split()[0].replace(",", "")) for told in done.bad]
+    assert counts == [count for count in BAD[name] if count]
+    assert not (tmp_path / "hacked").exists()  # a line that would have run something
+
+
+def test_the_filters_of_the_paper_are_options_and_the_table_ends_with_table_1(tmp_path, capsys):
+    genres = raw.catalogue("steam", 20)
+    raw.write_steam(tmp_path / "raw", raw.events(30, list(genres)), genres)
+    words = [
+        "data",
+        "steam",
+        f"--raw={tmp_path / 'raw'}",
+        f"--out={tmp_path / 'steam'}",
+        "--min_user_interactions=2",
+        "--show_progress=False",
+    ]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "242,223" in shown
+    assert shown.split("\nusers")[1].split()[:3] == ["242,223", "30", "-242,193"]
+    assert f"leaprec --dataset=steam --data_path={tmp_path}" in shown
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_a_file_that_is_missing_is_named_with_where_to_get_it(name, tmp_path, capsys):
+    assert main(["data", name, f"--raw={tmp_path}", f"--out={tmp_path / 'out'}"]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path} holds no " in error
+    assert "page of" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_titles_with_html_quotes_and_accents_come_back(tmp_path):
+    genres = raw.catalogue("ml-1m", 12)
+    raw.write_ml_1m(tmp_path / "raw", raw.events(20, list(genres)), genres)
+    convert_published("ml-1m", tmp_path / "raw", tmp_path / "ml-1m", Filters(), show_progress=False)
+    dataset = load(tmp_path / "ml-1m")
+    names = dict(zip(dataset.field2id_token[dataset.iid_field].tolist(), dataset.item_names(), strict=True))
+    assert names["1003"] == "Café 1003 (1995)"
+
+
+@pytest.mark.slow
+def test_the_papers_study_runs_on_all_four_datasets(tmp_path, capsys):
+    for name, write in raw.WRITERS.items():
+        genres = raw.catalogue(name, 40)
+        write(tmp_path / "raw" / name, raw.events(300, list(genres), seed=3, most=20), genres)
+        words = [
+            "data",
+            name,
+            f"--raw={tmp_path / 'raw' / name}",
+            f"--out={tmp_path / 'dataset' / name}",
+            "--show_progress=False",
+        ]
+        assert main(words) == 0
+    spec = yaml.safe_load((PROPERTIES / "study" / "paper.yaml").read_text())
+    assert spec["datasets"] == list(raw.WRITERS)
+    spec |= {"backbones": ["SASRec"], "seeds": [1], "lambdas": [0.3, 0.9]}
+    for methods in ("methods", "ablations"):
+        for own in spec[methods].values():
+            own.pop("lambdas", None)
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    small = {key: value for key, value in SMALL.items() if key not in ("category_field", "topk", "show_progress")}
+    words = [f"--{key}={value}" for key, value in small.items()]
+    study = [
+        "study",
+        f"--spec={tmp_path / 'small.yaml'}",
+        f"--output_dir={tmp_path / 'out'}",
+        f"--data_path={tmp_path / 'dataset'}",
+    ]
+    assert main([*study, *words, "--show_progress=False"]) == 0
+    table = (tmp_path / "out" / "datasets.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in table] == ["dataset", *raw.WRITERS]
+    for name in raw.WRITERS:
+        assert (tmp_path / "out" / name / "report.html").stat().st_size > 10**6
+        assert f'href="{name}/report.html"' in (tmp_path / "out" / "report.html").read_text()
+    assert main(["report", str(tmp_path / "out"), f"--out={tmp_path / 'r' / 'report.html'}"]) == 2
+    assert "is a study of several datasets; name the folder of one: ml-1m" in capsys.readouterr().err

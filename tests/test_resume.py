@@ -1,0 +1,113 @@
+"""A training that was killed goes on where it was, and ends as if nothing had happened."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recbole_leaprec import run_leaprec
+from recbole_leaprec.cli import main
+from recbole_leaprec.quick_start import resume
+from recbole_leaprec.training_state import STATE
+from tests.toy import SMALL
+
+ROOT = Path(__file__).parents[1]
+KINDS = {
+    "softmax, cosine": ("SASRecCD", {"loss_type": "softmax", "num_negatives": 7, "lr_schedule": "cosine"}),
+    "GRU4RecCD": ("GRU4RecCD", {}),
+    "BERT4RecCD": ("BERT4RecCD", {}),
+    "one row per prefix": ("NARMCD", {}),
+    "early stopping": ("SASRecCD", {"stopping_step": 1}),
+    "every other epoch": ("SASRecCD", {"eval_step": 2}),
+}
+
+
+def settings(toy, folder, **changes):
+    return {**SMALL, "topk": [10], "epochs": 8, "data_path": str(toy), "output_dir": str(folder), **changes}
+
+
+def measured(folder):
+    result = json.loads((folder / "result.json").read_text())
+    return [result["backbone"], [entry["test"] for entry in result["rerank"]], result["best_epoch"], result["epochs"]]
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_a_training_that_stops_anywhere_ends_with_the_same_metrics(toy, tmp_path, monkeypatch, kind, after):
+    model, changes = KINDS[kind]
+    run_leaprec(model, "toy", config_dict=settings(toy, tmp_path / "whole", **changes))
+
+    from recbole_leaprec import run
+
+    saved, calls = run.save_state, []
+
+    def save_and_stop(*arguments):
+        saved(*arguments)
+        calls.append(arguments)
+        if len(calls) == after:
+            raise Killed
+
+    monkeypatch.setattr(run, "save_state", save_and_stop)
+    try:
+        run_leaprec(model, "toy", config_dict=settings(toy, tmp_path / "part", **changes))
+    except Killed:
+        monkeypatch.setattr(run, "save_state", saved)
+        random.seed(5)  # whatever has gone on meanwhile
+        resume(tmp_path / "part")
+    assert measured(tmp_path / "part") == measured(tmp_path / "whole")
+    assert {path.name for path in (tmp_path / "part").iterdir()} == {path.name for path in (tmp_path / "whole").iterdir()}
+    assert not (tmp_path / "part" / STATE).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["softmax, cosine", "GRU4RecCD", "BERT4RecCD"])
+def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(toy, tmp_path, kind):
+    model, changes = KINDS[kind]
+    given = settings(toy, tmp_path / "whole", **changes, epochs=60, stopping_step=60)
+    run_leaprec(model, "toy", config_dict=given)
+    words = [f"--{key}={value}" for key, value in given.items() if key != "output_dir"]
+    command, folder, draw = [sys.executable, str(ROOT / "run_leaprec.py")], tmp_path / "killed", random.Random(kind)
+    kills = 0
+    for _ in range(40):
+        if (folder / STATE).exists():
+            process = subprocess.Popen(
+                [*command, f"--resume={folder}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        else:
+            start = [f"--model={model}", "--dataset=toy", *words, f"--output_dir={folder}"]
+            process = subprocess.Popen([*command, *start], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = len(list(folder.glob(STATE)))
+        deadline = time.monotonic() + 60
+        while process.poll() is None and len(list(folder.glob(STATE))) == before == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        try:
+            process.wait(timeout=draw.uniform(0.05, 0.6) + (2.5 if before else 0) if kills < 4 else 200)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+            continue
+        if (folder / "result.json").exists():
+            break
+    assert kills
+    assert measured(folder) == measured(tmp_path / "whole")
+
+
+def test_what_cannot_go_on_is_told(toy, tmp_path, capsys):
+    run_leaprec("SASRecCD", "toy", config_dict=settings(toy, tmp_path / "done", epochs=1))
+    for words, message in (
+        ([f"--resume={tmp_path / 'done'}"], "is done; its result.json is there"),
+        ([f"--resume={tmp_path}"], "holds no config.yaml: there is no training to go on with"),
+        ([f"--resume={tmp_path}", "--epochs=9"], "'epochs' of a trained run cannot be changed here"),
+    ):
+        assert main(words) == 2
+        assert message in capsys.readouterr().err
