@@ -107,13 +107,19 @@ class Run:
             yield LeapRecTrainer(self.config, self.model, self.dataset)
 
     def fit(self, trainer: LeapRecTrainer, after_validation: AfterValidation | None = None, resumable: bool = True) -> None:
-        """RecBole's fit under one bar over the epochs; with a state to go on from after every validation, if it is `resumable`."""
-        show = self.config["show_progress"]
+        """RecBole's fit under one bar over the epochs; with a state to go on from after every epoch, if it is `resumable`."""
+        show, saved = self.config["show_progress"], trainer.start_epoch - 1
+
+        def save(epoch: int) -> None:
+            nonlocal saved
+            if resumable and epoch > saved:
+                save_state(self.folder / STATE, trainer, self.train_data, epoch)
+                saved = epoch
+
         with tqdm(total=trainer.epochs, desc="training", unit="epoch", disable=not show) as bar:
 
             def advance(epoch: int, score: float) -> None:
-                if resumable:
-                    save_state(self.folder / STATE, trainer, self.train_data, epoch)
+                save(epoch)  # the last epoch, or the one that stopped the training, has none after it
                 bar.update(epoch + 1 - bar.n)
                 bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
                                  "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
@@ -122,6 +128,9 @@ class Run:
 
             if trainer.cur_step <= trainer.stopping_step:  # else it was killed after its last epoch
                 bar.update(trainer.start_epoch)
+                trainer.before_epoch = lambda epoch: save(
+                    epoch - 1
+                )  # RecBole calls back after those with a validation alone
                 trainer.fit(self.train_data, self.valid_data, show_progress=show, callback_fn=advance)
 
     def evaluate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,8 @@ class LeapRecTrainer(CompatTrainer):
     """
 
     item_tensor: Any
+    before_epoch: Callable[[int], None] | None = None
+    """Called with the number of each epoch that is about to begin."""
 
     def __init__(self, config: LeapRecConfig, model: Any, dataset: SequenceDataset):
         super().__init__(config, model)
@@ -60,6 +62,8 @@ class LeapRecTrainer(CompatTrainer):
         return self._tables[alpha][history_end]
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
+        if self.before_epoch:
+            self.before_epoch(epoch_idx)
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * SCHEDULES[self.config["lr_schedule"]](epoch_idx / self.epochs)
         calculate_loss = loss_func or self.model.calculate_loss

@@ -28,7 +28,7 @@ def save_state(path: Path, trainer: LeapRecTrainer, train_data: Any, epoch: int)
         "epoch": epoch,
         "cur_step": trainer.cur_step,
         "best_valid_score": float(trainer.best_valid_score),
-        "best_valid_result": dict(trainer.best_valid_result),
+        "best_valid_result": dict(trainer.best_valid_result or {}),  # RecBole has None before the first validation
         "train_loss": dict(trainer.train_loss_dict),
         "state_dict": trainer.model.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
@@ -51,7 +51,7 @@ def restore_state(path: Path, trainer: LeapRecTrainer, train_data: Any) -> None:
     trainer.optimizer.load_state_dict(content["optimizer"])
     trainer.start_epoch = content["epoch"] + 1
     trainer.cur_step = content["cur_step"]
-    trainer.best_valid_score, trainer.best_valid_result = content["best_valid_score"], content["best_valid_result"]
+    trainer.best_valid_score, trainer.best_valid_result = content["best_valid_score"], content["best_valid_result"] or None
     trainer.train_loss_dict = content["train_loss"]
     saved = content["random"]
     torch.set_rng_state(saved["torch"].cpu())

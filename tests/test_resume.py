@@ -22,7 +22,7 @@ KINDS = {
     "BERT4RecCD": ("BERT4RecCD", {}),
     "one row per prefix": ("NARMCD", {}),
     "early stopping": ("SASRecCD", {"stopping_step": 1}),
-    "every other epoch": ("SASRecCD", {"eval_step": 2}),
+    "every third epoch": ("SASRecCD", {"eval_step": 3}),
 }
 
 
@@ -100,6 +100,15 @@ def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(t
             break
     assert kills
     assert measured(folder) == measured(tmp_path / "whole")
+
+
+def test_every_epoch_leaves_a_state_with_or_without_a_validation(toy, tmp_path, monkeypatch):
+    from recbole_leaprec import run
+
+    saved, epochs = run.save_state, []
+    monkeypatch.setattr(run, "save_state", lambda *arguments: (epochs.append(arguments[-1]), saved(*arguments)))
+    run_leaprec("SASRecCD", "toy", config_dict=settings(toy, tmp_path / "run", epochs=5, eval_step=2))
+    assert epochs == [0, 1, 2, 3]  # the fifth has neither a validation nor an epoch after it, and counts for nothing
 
 
 def test_what_cannot_go_on_is_told(toy, tmp_path, capsys):
