@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
-from recbole_leaprec.cli.options import CHECKPOINT, Count, File, OneOf, Text, option
+from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, OneOf, Text, option
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
 from recbole_leaprec.keys import RECOMMENDATION_KEYS
 
@@ -28,6 +28,7 @@ from recbole_leaprec.keys import RECOMMENDATION_KEYS
     shown="those of the model",
 )
 @option("k", Count(), "items per list", LIST_LENGTH)
+@option("titles", Flag(), "the items' names in a column of their own, where the model was trained with a title_field", True)
 @option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")
 @option("workers", Count(), "processes of the Ray engine", shown="one per CPU")
 @option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")

@@ -32,6 +32,7 @@ def recommend(
     allow: str | Path | None = None,
     deny: str | Path | None = None,
     items: str | Path | None = None,
+    titles: bool = True,
     engine: str = "local",
     workers: int | None = None,
     ray_address: str | None = None,
@@ -48,6 +49,7 @@ def recommend(
         config_dict: keys to change, those in `RECOMMENDATION_KEYS`: reranker, rerank_lambda, mask_history, ...
         items: a table with `item` and `categories`, in the place of the categories that the model was trained with.
         allow, deny: text files, an item per line: those that lists may hold, and those that none may hold.
+        titles: whether there is a column `title` after `item`, where the model was trained with a `title_field`.
         engine: `local`, or `ray` for Ray Data over a cluster; the checkpoint, the data, the histories and the folder of
             `out` must then be where all nodes see them.
         workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
@@ -83,7 +85,7 @@ def recommend(
         raise ValueError(
             "preference_history and mask_history: training are for evaluation; lists are made from the whole history"
         )
-    rules: dict[str, Any] = {}
+    rules: dict[str, Any] = {"titles": titles}
     if allow is not None:
         rules["allow"] = read_items(allow, "allow")
     if deny is not None:
@@ -100,7 +102,7 @@ def recommend(
         f"no item of {histories} is known to the model, whose items are such as {examples}; are there spaces between them?"
     )
     if engine == "local":
-        counts = _write(map(recommender, batches), out, show_progress, unknown)
+        counts = _write(map(recommender, batches), out, recommender.has_titles, show_progress, unknown)
     else:
         from recbole_leaprec.cluster import connected
 
@@ -109,7 +111,7 @@ def recommend(
         arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k, **rules}
         with connected(ray_address):
             lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
-            counts = _write(lists, out, show_progress, unknown)
+            counts = _write(lists, out, recommender.has_titles, show_progress, unknown)
     without, short = batches.rows - counts["users"], counts.pop("short")
     if without or short:
         _logger.warning(
@@ -139,13 +141,13 @@ class _Counted:
             yield frame
 
 
-def _write(lists: Iterable[pd.DataFrame], out: Path, show_progress: bool, unknown: str) -> dict[str, Any]:
+def _write(lists: Iterable[pd.DataFrame], out: Path, titles: bool, show_progress: bool, unknown: str) -> dict[str, Any]:
     """Write the lists and count; warns with `unknown` if no history has a known item."""
     from recbole_leaprec.recommend.recommender import FALLBACK, SHORT, SKIPPED
     from recbole_leaprec.recommend.writer import open_writer
 
     users, skipped, empty, short, skl = 0, 0, 0, 0, 0.0
-    with open_writer(out) as writer, tqdm(desc="lists", unit="user", disable=not show_progress) as bar:
+    with open_writer(out, titles) as writer, tqdm(desc="lists", unit="user", disable=not show_progress) as bar:
         for rows in lists:
             writer.write(rows)
             first = rows[rows["rank"] == 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from recbole_leaprec.data.frozen import FrozenDataset
 from recbole_leaprec.defaults import LIST_LENGTH
 from recbole_leaprec.keys import RECOMMENDATION_KEYS, check_changes
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, split_items
+from recbole_leaprec.recommend.writer import TITLE
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.run import Run, trained_config
@@ -47,6 +48,7 @@ class Recommender:
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
         categories: Mapping[str, Sequence[str]] | None = None,
+        titles: bool = True,
     ):
         """
         Args:
@@ -55,6 +57,7 @@ class Recommender:
             allow: tokens of the items that lists may hold; None for all.
             deny: tokens of items that no list may hold.
             categories: names by item token, in the place of those that the model was trained with; an item that is not there has none.
+            titles: whether tables have the names of the items, where the model was trained with a `title_field`.
         """
         check_changes(changes or {}, RECOMMENDATION_KEYS)
         # From the whole history; S_KL is what `target_skl` is about.
@@ -77,8 +80,9 @@ class Recommender:
         own = self.dataset.categories
         if categories is not None:
             own = ItemCategories.from_lists([[], *(categories.get(token, ()) for token in self.dataset.items[1:])])
-        self._categories = own.to(self.device)
+        self.categories = own.to(self.device)
         self._tokens = np.array(self.dataset.items, dtype=object)
+        self._titles = None if self.dataset.names is None or not titles else np.array(self.dataset.names, dtype=object)
         self._ids = {token: number for number, token in enumerate(self.dataset.items) if number}
         self._user_ids = {token: number for number, token in enumerate(self.dataset.users)}
         self._transform = construct_transform(self.config)
@@ -90,50 +94,75 @@ class Recommender:
         self._popularity = self.dataset.popularity.masked_fill(self._denied, -torch.inf)
 
     def __call__(self, histories: pd.DataFrame) -> pd.DataFrame:
-        """A row for each place of each user's list: user, rank, item, score, skl; and the columns that are counted."""
+        """A row for each place of each user's list: user, rank, item, title where the model has titles, score, skl; and the
+        columns that are counted."""
         users = [str(user) for user in histories[USER]]
         known, skipped = [], []
         for value in histories[ITEMS]:
-            ids = [self._ids.get(token, 0) for token in split_items(value)]
-            known.append([item for item in ids if item])
-            skipped.append(len(ids) - len(known[-1]))
-        left_out = [[] for _ in users] if LEAVE_OUT not in histories else [self._known(own) for own in histories[LEAVE_OUT]]
+            tokens = split_items(value)
+            known.append(self.ids(tokens))
+            skipped.append(len(tokens) - len(known[-1]))
+        left_out = (
+            [[] for _ in users]
+            if LEAVE_OUT not in histories
+            else [self.ids(split_items(own)) for own in histories[LEAVE_OUT]]
+        )
         lists = torch.zeros(len(users), self.k, dtype=torch.long)
         scores, skl = torch.zeros(lists.shape), torch.full((len(users),), torch.nan, dtype=torch.float64)
         seen = torch.tensor([bool(history) for history in known])
         if seen.any():
             some = seen.nonzero()[:, 0].tolist()
-            lists[seen], scores[seen], skl[seen] = self._calibrated(
-                [users[n] for n in some], [known[n] for n in some], [left_out[n] for n in some]
-            )
+            own, items = [known[n] for n in some], [left_out[n] for n in some]
+            made = self.calibrated(self.scores([users[n] for n in some], own, items), own, self.reranking, self.k)
+            lists[seen], scores[seen], skl[seen] = made
         if not seen.all():
-            popularity = self._popularity.repeat(int((~seen).sum()), 1)
-            popularity[_pairs([left_out[n] for n in (~seen).nonzero()[:, 0].tolist()])] = -torch.inf
-            popular = top_items(popularity, self.k)
-            lists[~seen], scores[~seen] = popular, popularity.gather(1, popular)
+            lists[~seen], scores[~seen] = self.popular([left_out[n] for n in (~seen).nonzero()[:, 0].tolist()], self.k)
         return self._table(users, lists, scores, skl, skipped, seen)
 
-    def _known(self, value: Any) -> list[int]:
-        """The ids of the items that the model knows."""
-        return [self._ids[token] for token in split_items(value) if token in self._ids]
+    @property
+    def has_titles(self) -> bool:
+        """Whether tables have the column `title`."""
+        return self._titles is not None
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """Of those that the model knows."""
+        return [self._ids[token] for token in tokens if token in self._ids]
 
     @torch.no_grad()
-    def _calibrated(
-        self, users: list[str], histories: list[list[int]], left_out: list[list[int]]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        config = self.config
+    def scores(self, users: Sequence[str], histories: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]]) -> Tensor:
+        """`[B, I]`, with -inf for what a user's list must not hold. Every history has an item; users may be unknown."""
         scores = self.model.full_sort_predict(self._batch(users, histories).to(self.device)).float()
         scores = scores.view(len(users), -1)
         scores[:, self._denied.to(self.device)] = -torch.inf
-        for items in (histories, left_out) if config["mask_history"] else (left_out,):
+        for items in (histories, left_out) if self.config["mask_history"] else (left_out,):
             scores[_pairs(items)] = -torch.inf
-        p = sequential_preference(histories, self._categories, config["alpha"])
-        static = self.reranking.preference == "static"
-        to = sequential_preference(histories, self._categories, 1.0) if static else p
-        lists = self.reranking.lists(scores, to, self._categories, self.k, config["beta"])[0]
-        return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self._categories, config["beta"]).cpu()
+        return scores
 
-    def _batch(self, users: list[str], histories: list[list[int]]) -> Interaction:
+    def calibrated(
+        self, scores: Tensor, histories: Sequence[Sequence[int]], reranking: Reranking, k: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Lists of k items `[B, k]`, their scores and their S_KL `[B]`, calibrated to histories that have an item each."""
+        p = sequential_preference(histories, self.categories, self.config["alpha"])
+        static = reranking.preference == "static"
+        to = sequential_preference(histories, self.categories, 1.0) if static else p
+        return self.calibrated_to(scores, p, to, reranking, k)
+
+    def calibrated_to(
+        self, scores: Tensor, p: Tensor, to: Tensor, reranking: Reranking, k: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `calibrated`, to the preference `to`; S_KL is measured by `p`."""
+        beta = self.config["beta"]
+        lists = reranking.lists(scores, to, self.categories, k, beta)[0]
+        return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self.categories, beta).cpu()
+
+    def popular(self, left_out: Sequence[Sequence[int]], k: int) -> tuple[Tensor, Tensor]:
+        """The most popular items `[B, k]`, and how often they occur in training."""
+        popularity = self._popularity.repeat(len(left_out), 1)
+        popularity[_pairs(left_out)] = -torch.inf
+        lists = top_items(popularity, k)
+        return lists, popularity.gather(1, lists)
+
+    def _batch(self, users: Sequence[str], histories: Sequence[Sequence[int]]) -> Interaction:
         data, longest = self.dataset, self.config["MAX_ITEM_LIST_LENGTH"]
         recent = [torch.tensor(history[-longest:]) for history in histories]
         items = torch.nn.utils.rnn.pad_sequence(recent, batch_first=True)
@@ -153,12 +182,13 @@ class Recommender:
     ) -> pd.DataFrame:
         row, place = (lists != 0).nonzero(as_tuple=True)
         first = place == 0
-        names = pd.Series(users).to_numpy(dtype=object)
+        names, items = pd.Series(users).to_numpy(dtype=object), lists[row, place].numpy()
         return pd.DataFrame(
             {
                 "user": names[row.numpy()],
                 "rank": (place + 1).numpy(),
-                "item": self._tokens[lists[row, place].numpy()],
+                "item": self._tokens[items],
+                **({} if self._titles is None else {TITLE: self._titles[items]}),
                 "score": scores[row, place].numpy(),
                 "skl": skl[row].numpy(),
                 SKIPPED: (torch.tensor(skipped)[row] * first).numpy(),

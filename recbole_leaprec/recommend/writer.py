@@ -14,9 +14,11 @@ import pyarrow.parquet
 from recbole_leaprec.files import written_whole
 
 FORMATS = (".parquet", ".csv", ".trec")
-SCHEMA = pa.schema(
-    [("user", pa.string()), ("rank", pa.int32()), ("item", pa.string()), ("score", pa.float32()), ("skl", pa.float64())]
-)
+TITLE = "title"
+COLUMNS = {
+    "user": pa.string(), "rank": pa.int32(), "item": pa.string(), TITLE: pa.string(), "score": pa.float32(), "skl": pa.float64(),
+}  # fmt: skip
+"""Of a file of lists, in their order; titles are there where items have some."""
 ROWS = 100_000
 """Rows are written in groups of this many, however they come: the same lists always make the same file."""
 
@@ -34,10 +36,11 @@ def check_out(path: str | Path) -> Path:
 
 
 @contextmanager
-def open_writer(path: Path) -> Iterator[Writer]:
+def open_writer(path: Path, titles: bool = False) -> Iterator[Writer]:
     """A writer whose file is there at the end as a whole, or not at all."""
+    schema = pa.schema([(name, kind) for name, kind in COLUMNS.items() if titles or name != TITLE])
     with written_whole(path) as scratch:
-        writer = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix](scratch)
+        writer = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix](scratch, schema)
         try:
             yield writer
             writer.flush()
@@ -48,12 +51,13 @@ def open_writer(path: Path) -> Iterator[Writer]:
 class Writer:
     """Collects rows and writes them in even groups."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: pa.Schema):
+        self._schema = schema
         self._pending: list[pa.Table] = []
         self._rows = 0
 
     def write(self, rows: pd.DataFrame) -> None:
-        self._pending.append(pa.Table.from_pandas(rows[SCHEMA.names], schema=SCHEMA, preserve_index=False))
+        self._pending.append(pa.Table.from_pandas(rows[self._schema.names], schema=self._schema, preserve_index=False))
         self._rows += len(rows)
         if self._rows >= ROWS:
             together = pa.concat_tables(self._pending).combine_chunks()
@@ -75,9 +79,9 @@ class Writer:
 
 
 class ParquetWriter(Writer):
-    def __init__(self, path: Path):
-        super().__init__()
-        self._file = pa.parquet.ParquetWriter(path, SCHEMA)
+    def __init__(self, path: Path, schema: pa.Schema):
+        super().__init__(schema)
+        self._file = pa.parquet.ParquetWriter(path, schema)
 
     def _write_group(self, table: pa.Table) -> None:
         self._file.write_table(table)
@@ -87,9 +91,9 @@ class ParquetWriter(Writer):
 
 
 class CsvWriter(Writer):
-    def __init__(self, path: Path):
-        super().__init__()
-        self._file = pa.csv.CSVWriter(path, SCHEMA, write_options=pa.csv.WriteOptions(quoting_style="needed"))
+    def __init__(self, path: Path, schema: pa.Schema):
+        super().__init__(schema)
+        self._file = pa.csv.CSVWriter(path, schema, write_options=pa.csv.WriteOptions(quoting_style="needed"))
 
     def _write_group(self, table: pa.Table) -> None:
         self._file.write_table(table)
@@ -103,8 +107,8 @@ class TrecWriter(Writer):
 
     TAG = "leaprec"
 
-    def __init__(self, path: Path):
-        super().__init__()
+    def __init__(self, path: Path, schema: pa.Schema):
+        super().__init__(schema)
         self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115, closed by close
 
     def _write_group(self, table: pa.Table) -> None:

@@ -57,6 +57,28 @@ def test_data_may_grow_and_items_that_are_new_are_counted(toy, tmp_path):
     assert "new" in set(pd.read_csv(tmp_path / "lists.csv")["user"])
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_titles_stand_beside_the_ids_where_the_model_has_them(toy, tmp_path, suffix):
+    path = toy / "toy" / "toy.item"
+    titles = {f"i{n}": f'The "{n}", or\'=x' for n in range(39)}  # the last item has none
+    rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+    path.write_text(
+        "\n".join(["item_id:token\tgenre:token_seq\tname:token", *(f"{i}\t{g}\t{titles.get(i, '')}" for i, g in rows)])
+        + "\n"
+    )
+    checkpoint = train(toy, tmp_path / "run", title_field="name")
+    shutil.rmtree(toy)
+    file = tmp_path / "histories.csv"
+    file.write_text("user,items\nu,i1 i2\nempty,\n")
+    read = pd.read_csv if suffix == "csv" else pd.read_parquet
+    for wanted in (True, False):
+        recommend(checkpoint, tmp_path / f"{wanted}.{suffix}", file, k=38, titles=wanted, show_progress=False)
+    lists, plain = (read(tmp_path / f"{wanted}.{suffix}") for wanted in (True, False))
+    assert list(lists) == ["user", "rank", "item", "title", "score", "skl"]
+    assert lists["title"].tolist() == [titles.get(item, item) for item in lists["item"]]
+    pd.testing.assert_frame_equal(lists.drop(columns="title"), plain)
+
+
 def test_the_file_holds_users_only_where_the_model_embeds_them(toy, tmp_path):
     for model, embeds in (("SASRecCD", False), ("CaserCD", True)):
         content = torch.load(train(toy, tmp_path / model, model), weights_only=True)

@@ -14,7 +14,7 @@ from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines, recommend
-from recbole_leaprec.recommend.writer import ParquetWriter
+from recbole_leaprec.recommend.writer import open_writer
 from tests import reference
 from tests.toy import SMALL
 
@@ -151,11 +151,9 @@ def test_row_groups_are_even_however_rows_come(tmp_path, monkeypatch):
     for step in (1, 7, 23, 100):
         rows = pd.DataFrame({"user": [f"u{n}" for n in range(47)], "rank": 1, "item": "i", "score": 0.5, "skl": math.nan})
         path = tmp_path / f"{step}.parquet"
-        writer = ParquetWriter(path)
-        for start in range(0, 47, step):
-            writer.write(rows.iloc[start : start + step])
-        writer.flush()
-        writer.close()
+        with open_writer(path) as writer:
+            for start in range(0, 47, step):
+                writer.write(rows.iloc[start : start + step])
         files.append(path.read_bytes())
         assert pq.ParquetFile(path).num_row_groups == 5
         assert pd.read_parquet(path)["user"].tolist() == rows["user"].tolist()
