@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.list_options import list_rules
 from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, OneOf, Text, option
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
 from recbole_leaprec.keys import RECOMMENDATION_KEYS
@@ -19,14 +20,7 @@ from recbole_leaprec.keys import RECOMMENDATION_KEYS
     "a .parquet or .csv file with columns user and items, and leave_out if some must not be in a user's list",
     shown="all users of the dataset",
 )
-@option("allow", File(), "a text file with the items that lists may hold, one per line", shown="all that the model knows")
-@option("deny", File(), "a text file with items that no list may hold, one per line", shown="none")
-@option(
-    "items",
-    File(),
-    "a table with the columns item and categories, for categories that have changed",
-    shown="those of the model",
-)
+@list_rules
 @option("k", Count(), "items per list", LIST_LENGTH)
 @option("titles", Flag(), "the items' names in a column of their own, where the model was trained with a title_field", True)
 @option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")

@@ -63,8 +63,8 @@ def recommend(
     """
     from recbole_leaprec.keys import check_count
     from recbole_leaprec.recommend import engines
-    from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file, read_items
-    from recbole_leaprec.recommend.rerank_file import read_categories
+    from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
+    from recbole_leaprec.recommend.rules import read_rules
     from recbole_leaprec.recommend.writer import check_out
 
     started = time.perf_counter()
@@ -85,13 +85,7 @@ def recommend(
         raise ValueError(
             "preference_history and mask_history: training are for evaluation; lists are made from the whole history"
         )
-    rules: dict[str, Any] = {"titles": titles}
-    if allow is not None:
-        rules["allow"] = read_items(allow, "allow")
-    if deny is not None:
-        rules["deny"] = read_items(deny, "deny")
-    if items is not None:
-        rules["categories"] = read_categories(items, show_progress)
+    rules = {"titles": titles, **read_rules(allow, deny, items, show_progress)}
     recommender = Recommender(checkpoint, changes, k, **rules)
     frames = (
         of_dataset(_built(recommender.config), engines.BATCH) if histories is None else of_file(histories, engines.BATCH)

@@ -78,16 +78,6 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
-def read_items(path: str | Path, option: str) -> set[str]:
-    """The item tokens of a text file, one per line; ValueError if there is none."""
-    if not Path(path).is_file():
-        raise ValueError(f"there is no file {path} (--{option})")
-    items = {line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()} - {""}
-    if not items:
-        raise ValueError(f"{path} holds no item (--{option}): write one per line")
-    return items
-
-
 def _csv(path: Path) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
         path, convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys((USER, ITEMS, LEAVE_OUT), pa.string()))

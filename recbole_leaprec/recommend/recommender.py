@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ from recbole_leaprec.run_log import run_log
 SKIPPED, FALLBACK, SHORT = "skipped", "fallback", "short"
 """Columns beside the list's own, on a user's first row: unknown items in the history; whether none was known; whether the list
 has fewer than k items. A user for whom no item is left has no row at all."""
+
+
+SHORTEST = 16
+"""Shorter histories are scored together with those of this length."""
 
 
 class Recommender:
@@ -83,12 +88,13 @@ class Recommender:
         self.categories = own.to(self.device)
         self._tokens = np.array(self.dataset.items, dtype=object)
         self._titles = None if self.dataset.names is None or not titles else np.array(self.dataset.names, dtype=object)
-        self._ids = {token: number for number, token in enumerate(self.dataset.items) if number}
+        self.ids_by_token = {token: number for number, token in enumerate(self.dataset.items) if number}
         self._user_ids = {token: number for number, token in enumerate(self.dataset.users)}
         self._transform = construct_transform(self.config)
-        allowed = self._ids.keys() if allow is None else self._ids.keys() & allow
+        self._full_length = config["train_positions"] == "last"  # such a model may need histories padded to the full length
+        allowed = self.ids_by_token.keys() if allow is None else self.ids_by_token.keys() & allow
         self._denied = torch.ones(self.dataset.item_num, dtype=torch.bool)
-        self._denied[[self._ids[token] for token in allowed - {*deny}]] = False  # padding is denied, too
+        self._denied[[self.ids_by_token[token] for token in allowed - {*deny}]] = False  # padding is denied, too
         if self._denied.all():
             raise ValueError("allow and deny leave no item that the model knows")
         self._popularity = self.dataset.popularity.masked_fill(self._denied, -torch.inf)
@@ -113,7 +119,8 @@ class Recommender:
         if seen.any():
             some = seen.nonzero()[:, 0].tolist()
             own, items = [known[n] for n in some], [left_out[n] for n in some]
-            made = self.calibrated(self.scores([users[n] for n in some], own, items), own, self.reranking, self.k)
+            own_scores = self.scores([users[n] for n in some], own, items)
+            made = self.calibrated(own_scores, *self.preferences(own, self.reranking), self.reranking, self.k)
             lists[seen], scores[seen], skl[seen] = made
         if not seen.all():
             lists[~seen], scores[~seen] = self.popular([left_out[n] for n in (~seen).nonzero()[:, 0].tolist()], self.k)
@@ -126,31 +133,29 @@ class Recommender:
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
         """Of those that the model knows."""
-        return [self._ids[token] for token in tokens if token in self._ids]
+        return [self.ids_by_token[token] for token in tokens if token in self.ids_by_token]
 
     @torch.no_grad()
     def scores(self, users: Sequence[str], histories: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]]) -> Tensor:
         """`[B, I]`, with -inf for what a user's list must not hold. Every history has an item; users may be unknown."""
-        scores = self.model.full_sort_predict(self._batch(users, histories).to(self.device)).float()
-        scores = scores.view(len(users), -1)
+        scores = torch.empty(len(users), self.dataset.item_num, device=self.device)
+        for rows in self._of_like_length(histories):
+            batch = self._batch([users[n] for n in rows], [histories[n] for n in rows])
+            scores[rows] = self.model.full_sort_predict(batch.to(self.device)).float().view(len(rows), -1)
         scores[:, self._denied.to(self.device)] = -torch.inf
         for items in (histories, left_out) if self.config["mask_history"] else (left_out,):
             scores[_pairs(items)] = -torch.inf
         return scores
 
-    def calibrated(
-        self, scores: Tensor, histories: Sequence[Sequence[int]], reranking: Reranking, k: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Lists of k items `[B, k]`, their scores and their S_KL `[B]`, calibrated to histories that have an item each."""
+    def preferences(self, histories: Sequence[Sequence[int]], reranking: Reranking) -> tuple[Tensor, Tensor]:
+        """`[B, C]` that S_KL is measured by, and that the method calibrates to; of an empty history, all zero."""
         p = sequential_preference(histories, self.categories, self.config["alpha"])
-        static = reranking.preference == "static"
-        to = sequential_preference(histories, self.categories, 1.0) if static else p
-        return self.calibrated_to(scores, p, to, reranking, k)
+        return p, sequential_preference(histories, self.categories, 1.0) if reranking.preference == "static" else p
 
-    def calibrated_to(
+    def calibrated(
         self, scores: Tensor, p: Tensor, to: Tensor, reranking: Reranking, k: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `calibrated`, to the preference `to`; S_KL is measured by `p`."""
+        """Lists of k items `[B, k]`, their scores and their S_KL `[B]`; `p` and `to` as `preferences` has them."""
         beta = self.config["beta"]
         lists = reranking.lists(scores, to, self.categories, k, beta)[0]
         return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self.categories, beta).cpu()
@@ -162,11 +167,21 @@ class Recommender:
         lists = top_items(popularity, k)
         return lists, popularity.gather(1, lists)
 
+    def _of_like_length(self, histories: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Rows that are scored together: the shorter ones of a batch would be padded to the longest, which costs as much as items."""
+        if self._full_length:
+            return [list(range(len(histories)))]
+        groups: dict[int, list[int]] = defaultdict(list)
+        for row, history in enumerate(histories):
+            length = min(len(history), self.config["MAX_ITEM_LIST_LENGTH"])
+            groups[max(length - 1, SHORTEST - 1).bit_length()].append(row)  # up to 16 items, up to 32, up to 64, ...
+        return list(groups.values())
+
     def _batch(self, users: Sequence[str], histories: Sequence[Sequence[int]]) -> Interaction:
         data, longest = self.dataset, self.config["MAX_ITEM_LIST_LENGTH"]
         recent = [torch.tensor(history[-longest:]) for history in histories]
         items = torch.nn.utils.rnn.pad_sequence(recent, batch_first=True)
-        if self.config["train_positions"] == "last":  # such a model may need the full length
+        if self._full_length:
             items = torch.nn.functional.pad(items, (0, longest - items.shape[1]))
         batch = Interaction(
             {

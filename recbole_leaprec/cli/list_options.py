@@ -1,0 +1,27 @@
+"""Options of the commands that make lists with a trained model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recbole_leaprec.cli.options import File, option
+
+_RULES = (
+    option(
+        "allow", File(), "a text file with the items that lists may hold, one per line", shown="all that the model knows"
+    ),
+    option("deny", File(), "a text file with items that no list may hold, one per line", shown="none"),
+    option(
+        "items",
+        File(),
+        "a table with the columns item and categories, for categories that have changed",
+        shown="those of the model",
+    ),
+)
+
+
+def list_rules(function: Any) -> Any:
+    """`allow`, `deny` and `items`, as `read_rules` takes them."""
+    for add in reversed(_RULES):
+        function = add(function)
+    return function

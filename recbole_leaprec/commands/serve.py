@@ -1,0 +1,71 @@
+"""`leaprec serve`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.list_options import list_rules
+from recbole_leaprec.cli.options import CHECKPOINT, Count, Number, Text, Whole, option
+from recbole_leaprec.defaults import LIST_LENGTH
+from recbole_leaprec.keys import SERVICE_KEYS
+from recbole_leaprec.serve.settings import HOST, PORT, TOKEN, Limits
+
+_NEEDED = ("fastapi", "fastapi_offline", "uvicorn")
+
+
+@command(
+    "serve",
+    keys=SERVICE_KEYS,
+    about_keys=f"Keys that can be changed: {', '.join(sorted(SERVICE_KEYS))}\n"
+    f"Where the environment has {TOKEN}, requests must bring it as their bearer token.",
+)
+@CHECKPOINT
+@option("host", Text(), "where to listen; 0.0.0.0 for every network that the machine is in", HOST)
+@option("port", Whole(), "where to listen; 0 for any port that is free", PORT)
+@list_rules
+@option("k", Count(), "items per list, where a request does not say", LIST_LENGTH)
+@option("batch", Count(), "requests that are scored together, at most", Limits.batch)
+@option("max_waiting", Count(), "requests that may wait for their turn; one more is refused", Limits.waiting)
+@option("max_seconds", Number(above=0), "how long a request may take", Limits.seconds)
+@option("max_k", Count(), "items per list that a request may ask for", Limits.k)
+@option("max_items", Count(), "items of a history, or candidates, that a request may have", Limits.items)
+@option("max_body", Count(), "bytes that a request may have", Limits.body)
+@option("threads", Count(), "threads that score", 1)
+def serve(
+    keys: dict[str, Any],
+    host: str,
+    port: int,
+    threads: int,
+    batch: int,
+    max_waiting: int,
+    max_seconds: float,
+    max_k: int,
+    max_items: int,
+    max_body: int,
+    **options: Any,
+) -> None:
+    """Answer requests for calibrated lists over HTTP, until Ctrl-C.
+
+    leaprec serve --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --port=8000
+    """
+    missing = [name.replace("_", "-") for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"serve needs {', '.join(missing)}: pip install 'recbole-leaprec[serve]'")
+    limits = Limits(batch, max_waiting, max_seconds, max_k, max_items, max_body)
+    with loading():
+        import torch
+
+        from recbole_leaprec.serve.server import open_socket, run_server
+        from recbole_leaprec.serve.service import open_service
+
+    torch.set_num_threads(threads)
+    with open_socket(host, port) as listening:
+        service = open_service(options.pop("checkpoint"), keys, limits=limits, **options)
+        address = f"http://{host}:{listening.getsockname()[1]}"
+        print(f"{service.info.model} on {address}, its pages on {address}/docs; Ctrl-C ends it", flush=True)
+        try:
+            run_server(service, listening)
+        except KeyboardInterrupt:  # which uvicorn hands on when it is done
+            print("ended")

@@ -1,0 +1,21 @@
+"""Calibrated lists over HTTP: `leaprec serve` on one machine, `serve run recbole_leaprec.serve:deployment` on a Ray cluster.
+
+settings, bodies     what a service is given, and what requests and answers look like
+batching             requests that come together are answered together
+service              wishes to answers; knows nothing of HTTP
+app                  the FastAPI application
+server, deployment   uvicorn, and Ray Serve
+"""
+
+from typing import TYPE_CHECKING
+
+from recbole_leaprec.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from recbole_leaprec.serve.app import make_app
+    from recbole_leaprec.serve.deployment import deployment
+    from recbole_leaprec.serve.service import Service
+
+__all__ = ["Service", "deployment", "make_app"]
+
+__getattr__ = lazy_names(__name__, {"Service": "service", "deployment": "deployment", "make_app": "app"})

@@ -1,0 +1,31 @@
+"""What a service is given: the model, and how much a request may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TOKEN = "LEAPREC_TOKEN"
+"""The environment variable with the bearer token that requests must bring; without it, none is asked for."""
+
+HOST, PORT = "127.0.0.1", 8000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a request may ask for, and how long it may take.
+
+    Attributes:
+        batch: requests that are scored together, at most.
+        waiting: requests that wait for their turn, at most; one more is refused.
+        seconds: from a request's arrival to its answer; then it is given up.
+        k: items per list.
+        items: items per history, list of candidates, or list of items to leave out.
+        body: bytes per request.
+    """
+
+    batch: int = 64
+    waiting: int = 1_000
+    seconds: float = 10.0
+    k: int = 100
+    items: int = 10_000
+    body: int = 2_000_000
