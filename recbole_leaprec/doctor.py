@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import recbole_leaprec
@@ -32,6 +33,9 @@ PACKAGES = {
     "optuna": ("optuna", "tune"),
 }
 """What pip calls a package, what Python calls it, and what does not work without it."""
+
+EXTRAS = {"serve": ("fastapi", "fastapi_offline", "uvicorn")}
+"""Commands that few need, each with what Python calls the packages of the extra of its name."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge", "safari")
 
@@ -57,6 +61,7 @@ def doctor() -> list[Finding]:
         Finding("recbole-leaprec", recbole_leaprec.__version__),
         Finding("python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
         *packages,
+        *(_extra(command, modules) for command, modules in EXTRAS.items()),
         *_machine(torch_works=not next(package.problem for package in packages if package.name == "torch")),
         _folder("this folder", Path.cwd(), "every command that writes output/: go to another folder, or use --output_dir"),
         _folder("temporary files", Path(tempfile.gettempdir()), "tune, and recommend --engine=ray: set TMPDIR"),
@@ -109,6 +114,13 @@ def _package(name: str, bounds: str) -> Finding:
     if not SpecifierSet(bounds).contains(version, prereleases=True):
         return Finding(name, f"{version}, which is not {bounds}", f"{needed_by}: pip install '{name}{bounds}'")
     return Finding(name, version)
+
+
+def _extra(command: str, modules: tuple[str, ...]) -> Finding:
+    """Whether a command that few need can run; it is no problem if not."""
+    missing = [name for name in modules if find_spec(name) is None]
+    told = f"not installed; who needs it: pip install 'recbole-leaprec[{command}]'" if missing else "installed"
+    return Finding(f"leaprec {command}", told)
 
 
 def _machine(torch_works: bool) -> list[Finding]:

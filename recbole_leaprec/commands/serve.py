@@ -9,10 +9,9 @@ from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.list_options import list_rules
 from recbole_leaprec.cli.options import CHECKPOINT, Count, Number, Text, Whole, option
 from recbole_leaprec.defaults import LIST_LENGTH
+from recbole_leaprec.doctor import EXTRAS
 from recbole_leaprec.keys import SERVICE_KEYS
 from recbole_leaprec.serve.settings import HOST, PORT, TOKEN, Limits
-
-_NEEDED = ("fastapi", "fastapi_offline", "uvicorn")
 
 
 @command(
@@ -50,7 +49,7 @@ def serve(
 
     leaprec serve --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --port=8000
     """
-    missing = [name.replace("_", "-") for name in _NEEDED if find_spec(name) is None]
+    missing = [name.replace("_", "-") for name in EXTRAS["serve"] if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}: pip install 'recbole-leaprec[serve]'")
     limits = Limits(batch, max_waiting, max_seconds, max_k, max_items, max_body)

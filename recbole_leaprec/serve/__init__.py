@@ -4,7 +4,7 @@ settings, bodies     what a service is given, and what requests and answers look
 batching             requests that come together are answered together
 service              wishes to answers; knows nothing of HTTP
 app                  the FastAPI application
-server, deployment   uvicorn, and Ray Serve
+server, ray_serve    uvicorn, and Ray Serve
 """
 
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ from recbole_leaprec.lazy import lazy_names
 
 if TYPE_CHECKING:
     from recbole_leaprec.serve.app import make_app
-    from recbole_leaprec.serve.deployment import deployment
+    from recbole_leaprec.serve.ray_serve import deployment
     from recbole_leaprec.serve.service import Service
 
 __all__ = ["Service", "deployment", "make_app"]
 
-__getattr__ = lazy_names(__name__, {"Service": "service", "deployment": "deployment", "make_app": "app"})
+__getattr__ = lazy_names(__name__, {"Service": "service", "deployment": "ray_serve", "make_app": "app"})

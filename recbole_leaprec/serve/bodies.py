@@ -94,7 +94,7 @@ class ModelInfo(BaseModel):
     reranker: str
     rerank_lambda: float
     rerankers: list[str] = Field(description="what `reranker` may be")
-    limits: dict[str, float]
+    limits: dict[str, int | float]
 
 
 class Problem(BaseModel):

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 def open_socket(host: str, port: int) -> socket.socket:
     """Take the port; ValueError if that cannot be done."""
+    if port > 65535:
+        raise ValueError(f"port must be from 0 to 65535, got {port}")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise ValueError(f"cannot listen on {host}:{port} (--host, --port): {error}") from error
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import recbole_leaprec
 from recbole_leaprec.defaults import LIST_LENGTH
-from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.rules import read_rules
 from recbole_leaprec.reranking.registry import RERANKERS
@@ -191,7 +191,8 @@ class Service:
     def _preference(self, shares: dict[str, float]) -> Tensor:
         for name in shares:
             if name not in self._category_ids:
-                raise Refused(unknown_name("category", name, self._category_ids))
+                near = did_you_mean(name, self._category_ids)
+                raise Refused(f"unknown category {name!r}{near} GET /model has them all")
         total = sum(shares.values())
         if not 0 < total < math.inf:
             raise Refused(f"preference: the shares must have a sum above 0, got {total:g}")
