@@ -45,7 +45,7 @@ class LeapRecTrainer(CompatTrainer):
         self.dataset = dataset
         self.saved_model_file = str(Path(config["output_dir"]) / "model.pth")
         self.categories = dataset.categories.to(self.device)
-        self._tables: dict[float, torch.Tensor] = {}
+        self._sequences = dataset.sequences.to(self.device)
         self._short_before = 0
 
     @cached_property
@@ -54,10 +54,8 @@ class LeapRecTrainer(CompatTrainer):
         return freeze(self.dataset, self.model)
 
     def preference(self, history_end: torch.Tensor, alpha: float) -> torch.Tensor:
-        """`[..., C]`: the preference after each of these flat positions."""
-        if alpha not in self._tables:
-            self._tables[alpha] = self.dataset.preference_table(alpha).to(self.device)
-        return self._tables[alpha][history_end]
+        """`[..., C]`: the preference after each of these flat positions; those of a row of several follow one another."""
+        return self._sequences.preference(history_end, self.categories, alpha)
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
         for group in self.optimizer.param_groups:
