@@ -60,14 +60,22 @@ def measure(name: str, data_path: Path, threads: int, settings: dict[str, Any]) 
 
     torch.set_num_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
-        changes = {**SETTINGS.get(name, {}), **settings, "data_path": str(data_path), "output_dir": f"{folder}/run", "show_progress": False}
+        changes = {
+            **SETTINGS.get(name, {}),
+            **settings,
+            "data_path": str(data_path),
+            "output_dir": f"{folder}/run",
+            "show_progress": False,
+        }
         config = LeapRecConfig("SASRecCD", name, config_dict=changes)
         _told("imports", 0.0)
         run = _step("load", lambda: Run.prepare(config))
         with run.scratch_trainer() as trainer:
             _step("epoch", lambda: trainer._train_epoch(run.train_data, 0))
             _step("validation", lambda: trainer.evaluate_rerankings(run.valid_data, [Reranking()])[0].metrics)
-            lists = _step("reranked lists", lambda: trainer.evaluate_rerankings(run.test_data, [Reranking.from_config(config)])[0])
+            lists = _step(
+                "reranked lists", lambda: trainer.evaluate_rerankings(run.test_data, [Reranking.from_config(config)])[0]
+            )
             print(json.dumps({"users": lists.users, "interactions": len(run.dataset.sequences.items)}), flush=True)
 
 
@@ -100,8 +108,18 @@ def main() -> None:
         for name in arguments.cases.split(","):
             folder = (arguments.data or Path(scratch)) if name in SIZES else arguments.data_path
             make(name, folder)
-            command = [sys.executable, "-W", "ignore", __file__, f"--measure={name}", f"--data={folder}", f"--threads={arguments.threads}"]
-            output = subprocess.run([*command, f"--settings={json.dumps(arguments.settings)}"], check=True, text=True, capture_output=True)
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                __file__,
+                f"--measure={name}",
+                f"--data={folder}",
+                f"--threads={arguments.threads}",
+            ]
+            output = subprocess.run(
+                [*command, f"--settings={json.dumps(arguments.settings)}"], check=True, text=True, capture_output=True
+            )
             print(name, output.stdout)
 
 

@@ -95,18 +95,20 @@ class LeapRecTrainer(CompatTrainer):
         """Score every user once and rerank in every way; an `Evaluation` for each.
 
         Args:
-            per_user: whether evaluations hold every user's metrics, and the places of the lists' items in the model's own ranking.
+            per_user: whether evaluations hold every user's list, metrics and preference, and the places of the list's items in the
+                model's own ranking.
         """
         self.model.eval()
         self.tot_item_num = eval_data.dataset.item_num
         if self.item_tensor is None:
             self.item_tensor = eval_data.dataset.get_item_feature().to(self.device)
-        collector = RerankingCollector(self.config, self.categories, rerankings, self.eval_collector.data_struct, per_user)
+        counted = self.eval_collector.data_struct
+        collector = RerankingCollector(self.config, self.evaluator, self.categories, rerankings, counted, per_user)
         for batch in tqdm(eval_data, desc="evaluating", unit="batch", disable=not show_progress):
             interaction, scores, positive_u, positive_i = self._full_sort_batch_eval(batch)
             self.add_preferences(interaction, collector)
             collector.eval_batch_collect(scores, interaction, positive_u, positive_i)
-        evaluations = collector.evaluations(self.evaluator)
+        evaluations = collector.evaluations()
         for one in evaluations:
             if one.short and one.short != self._short_before:  # warn once per count, not once per epoch
                 self._short_before = one.short

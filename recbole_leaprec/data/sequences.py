@@ -70,7 +70,7 @@ class Sequences:
             position: `[B]`; or `[B, L]`, in which the positions of a row follow one another. Those after the user's last item
                 have rows that mean nothing.
         """
-        start = position if position.dim() == 1 else position[:, 0]
+        start = position if position.dim() == 1 else position[:, 0].contiguous()
         user = self.user_of(start)
         begin, end = self.offsets[user], self.offsets[user + 1]
         if position.dim() == 1:
