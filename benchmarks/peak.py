@@ -1,4 +1,4 @@
-"""How far a piece of work raises the resident memory of this process at its peak (Linux)."""
+"""How much resident memory this process takes at its peak (Linux)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from pathlib import Path
 from typing import Any
 
 
+def clear_peak() -> None:
+    """The peak starts again from what is held now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_now() -> int:
+    """The most that this process has held since `clear_peak`, in bytes."""
+    return _status("VmHWM")
+
+
 def peak_of(work: Callable[[], Any]) -> tuple[Any, int]:
     """What `work` returns, and by how many bytes the peak rose above what was held before."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is held now
+    clear_peak()
     before = _status("VmRSS")
     result = work()
-    return result, _status("VmHWM") - before
+    return result, peak_now() - before
 
 
 def _status(key: str) -> int:

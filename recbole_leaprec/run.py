@@ -16,10 +16,7 @@ from tqdm import tqdm
 
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.core.calibration import miscalibration
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
-from recbole_leaprec.evaluator.collector import Evaluation
-from recbole_leaprec.evaluator.resources import LISTS, SEQUENTIAL_PREFERENCE
 from recbole_leaprec.files import write_yaml
 from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
 from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambda
@@ -179,7 +176,7 @@ class Run:
         def skl(lambdas: Sequence[float]) -> list[float]:
             rerankings = [Reranking.from_config(config, lam) for lam in lambdas]
             evaluations = trainer.evaluate_rerankings(self.valid_data, rerankings)
-            return [self._mean_skl(one) for one in evaluations]
+            return [one.mean("skl", max(config["topk"])) for one in evaluations]
 
         try:
             lam, reached = smallest_lambda(skl, config["target_skl"])
@@ -189,11 +186,6 @@ class Run:
         _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
                      config["target_skl"], max(config["topk"]), reached)  # fmt: skip
         return lam, True
-
-    def _mean_skl(self, evaluation: Evaluation) -> float:
-        """The metric SKL of the longest lists before it is rounded."""
-        p, lists = evaluation.struct.get(SEQUENTIAL_PREFERENCE), evaluation.struct.get(LISTS)
-        return miscalibration(p, lists, self.dataset.categories, self.config["beta"]).mean().item()
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class LeapRecTrainer(CompatTrainer):
         self.dataset = dataset
         self.saved_model_file = str(Path(config["output_dir"]) / "model.pth")
         self.categories = dataset.categories.to(self.device)
-        self._tables: dict[float, torch.Tensor] = {}
+        self._sequences = dataset.sequences.to(self.device)
         self._short_before = 0
 
     @cached_property
@@ -56,10 +56,8 @@ class LeapRecTrainer(CompatTrainer):
         return freeze(self.dataset, self.model)
 
     def preference(self, history_end: torch.Tensor, alpha: float) -> torch.Tensor:
-        """`[..., C]`: the preference after each of these flat positions."""
-        if alpha not in self._tables:
-            self._tables[alpha] = self.dataset.preference_table(alpha).to(self.device)
-        return self._tables[alpha][history_end]
+        """`[..., C]`: the preference after each of these flat positions; those of a row of several follow one another."""
+        return self._sequences.preference(history_end, self.categories, alpha)
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
         if self.before_epoch:
@@ -101,18 +99,20 @@ class LeapRecTrainer(CompatTrainer):
         """Score every user once and rerank in every way; an `Evaluation` for each.
 
         Args:
-            per_user: whether evaluations hold every user's metrics, and the places of the lists' items in the model's own ranking.
+            per_user: whether evaluations hold every user's list, metrics and preference, and the places of the list's items in the
+                model's own ranking.
         """
         self.model.eval()
         self.tot_item_num = eval_data.dataset.item_num
         if self.item_tensor is None:
             self.item_tensor = eval_data.dataset.get_item_feature().to(self.device)
-        collector = RerankingCollector(self.config, self.categories, rerankings, self.eval_collector.data_struct, per_user)
+        counted = self.eval_collector.data_struct
+        collector = RerankingCollector(self.config, self.evaluator, self.categories, rerankings, counted, per_user)
         for batch in tqdm(eval_data, desc="evaluating", unit="batch", disable=not show_progress):
             interaction, scores, positive_u, positive_i = self._full_sort_batch_eval(batch)
             self.add_preferences(interaction, collector)
             collector.eval_batch_collect(scores, interaction, positive_u, positive_i)
-        evaluations = collector.evaluations(self.evaluator)
+        evaluations = collector.evaluations()
         for one in evaluations:
             if one.short and one.short != self._short_before:  # warn once per count, not once per epoch
                 self._short_before = one.short

@@ -23,7 +23,7 @@ def case_study(measured: Measurement, user: str, reranker: str, lambdas: Sequenc
         "",
         *(f"- {_name(measured, item)}" for item in history),
         "",
-        "Recent mix: " + _mix(measured, measured.preference[number]),
+        "Recent mix: " + _mix(measured, measured.preference(number)),
     ]
     for lam in lambdas:
         place = measured.place[reranker, lam]

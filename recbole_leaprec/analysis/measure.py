@@ -15,7 +15,7 @@ from recbole_leaprec.analysis.measurement import BASE, HISTORY, Measurement
 from recbole_leaprec.data import SequenceDataset
 from recbole_leaprec.did_you_mean import did_you_mean
 from recbole_leaprec.evaluator import Evaluation
-from recbole_leaprec.evaluator.resources import LISTS, RANKS, SEQUENTIAL_PREFERENCE, USER_METRICS
+from recbole_leaprec.evaluator.resources import LISTS, RANKS, USER_METRICS, USER_PREFERENCES
 from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run import trained_run
@@ -65,14 +65,17 @@ def measure(
 def _lists(evaluations: Sequence[Evaluation]) -> dict[str, np.ndarray]:
     """What the rerankings gave."""
     structs = [one.struct for one in evaluations]
+    preferences = structs[0].get(USER_PREFERENCES)
     return {
         "rerankers": np.array([one.reranking.method for one in evaluations]),
         "lambdas": np.array([one.reranking.lam for one in evaluations]),
         "seconds": np.array([one.seconds for one in evaluations]),
         "figures": np.stack([struct.get(USER_METRICS).T.contiguous().numpy() for struct in structs]),
-        "lists": np.stack([struct.get(LISTS).numpy() for struct in structs]).astype(np.int32),
-        "ranks": np.stack([struct.get(RANKS).numpy() for struct in structs]).astype(np.int32),
-        "preference": structs[0].get(SEQUENTIAL_PREFERENCE).numpy().astype(np.float32),
+        "lists": np.stack([struct.get(LISTS).numpy() for struct in structs]),
+        "ranks": np.stack([struct.get(RANKS).numpy() for struct in structs]),
+        "preference_begin": preferences.indptr,
+        "preference_category": preferences.indices,
+        "preference_share": preferences.data,
     }
 
 

@@ -36,7 +36,9 @@ class Measurement:
         rerankers, lambdas, seconds: `[M]`.
         figures: `[M, len(METRICS), U]`.
         lists, ranks: `[M, U, K]` item ids, 0 where a list is short, and their places in the model's own ranking, from 1.
-        users, targets, preference: `[U]` tokens, `[U]` the items to find, `[U, C]` the sequential preferences.
+        users, targets: `[U]` tokens, `[U]` the items to find.
+        preference_begin, preference_category, preference_share: the sequential preferences without their zeros; user u's are those
+            from `preference_begin[u]` to `preference_begin[u+1]`.
         history, history_length: `[U, HISTORY]` the last items before the target, 0 in front where there are fewer; `[U]`.
         items, item_categories, categories: `[I]` names, `[I, C]` whether an item has a category, `[C]` names.
         shift: `[3, .]` interval, divergence and users, as `category_shift` has them.
@@ -51,7 +53,9 @@ class Measurement:
     ranks: np.ndarray
     users: np.ndarray
     targets: np.ndarray
-    preference: np.ndarray
+    preference_begin: np.ndarray
+    preference_category: np.ndarray
+    preference_share: np.ndarray
     history: np.ndarray
     history_length: np.ndarray
     items: np.ndarray
@@ -69,6 +73,13 @@ class Measurement:
         return {
             (name, lam): n for n, (name, lam) in enumerate(zip(self.rerankers.tolist(), self.lambdas.tolist(), strict=True))
         }
+
+    def preference(self, user: int) -> np.ndarray:
+        """`[C]`: the sequential preference of one user."""
+        own = slice(self.preference_begin[user], self.preference_begin[user + 1])
+        p = np.zeros(len(self.categories), dtype=np.float32)
+        p[self.preference_category[own]] = self.preference_share[own]
+        return p
 
     def metric(self, name: str) -> np.ndarray:
         """`[M, U]`."""

@@ -13,6 +13,9 @@ from torch.nn.functional import embedding_bag
 # smaller would overflow float32: with alpha = 0.9 a category last seen 800 steps ago has a share of 1e-37.
 _SMALLEST_SHARE = 1e-20
 
+_AT_ONCE = 2**22
+"""Terms of a divergence that are held at a time."""
+
 
 def divergence_saved(
     p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1, out: Tensor | None = None
@@ -141,6 +144,17 @@ class ItemCategories:
         of = torch.repeat_interleave(size)
         return of, torch.arange(len(of), device=of.device) - (size.cumsum(0) - size - self.member_begin[profile])[of]
 
+    def entries(self, items: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`(which, category, share)` of every category that one of the items `[N]` has: p(c|i) without its zeros, item after item.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
+            >>> [part.tolist() for part in categories.entries(torch.tensor([2, 1]))]
+            [[0, 1, 1], [1, 0, 1], [1.0, 0.5, 0.5]]
+        """
+        of, member = self._members_of(self.profile_of_item[items])
+        return of, self.members[member], self.pair_share[self.pair_of_member[member]]
+
     def add_shares(self, sums: Tensor, items: Tensor, rows: Tensor | None = None, weights: Tensor | None = None) -> Tensor:
         """Add p(.|i) of items `[N, ...]` to the rows `[R, C]` of `sums`, in place.
 
@@ -153,13 +167,12 @@ class ItemCategories:
             >>> categories.add_shares(torch.zeros(1, 2), torch.tensor([[1, 2, 2]]))
             tensor([[0.5000, 2.5000]])
         """
-        of, member = self._members_of(self.profile_of_item[items].flatten())
+        of, category, share = self.entries(items.flatten())
         of = of // (items[0].numel() if len(items) else 1)
-        share = self.pair_share.to(sums.dtype)[self.pair_of_member[member]]
         if weights is not None:
             share = share * weights[of]
         row = of if rows is None else rows[of]
-        sums.view(-1).index_add_(0, row * self.n_categories + self.members[member], share)
+        sums.view(-1).index_add_(0, row * self.n_categories + category, share.to(sums.dtype))
         return sums
 
     def shares(self, items: Tensor) -> Tensor:
@@ -181,12 +194,11 @@ class ItemCategories:
             >>> categories.kl(torch.tensor([[0.7, 0.3]]), torch.tensor([[1, 2]])).round(decimals=4)
             tensor([[1.1340, 2.8645]])
         """
-        of, member = self._members_of(self.profile_of_item[items].flatten())
+        of, category, share = self.entries(items.flatten())
         row = of // items.shape[-1] if items.dim() == p.dim() else of
-        p_of_member = p.reshape(-1)[row * self.n_categories + self.members[member]]
-        share = self.pair_share.to(p.dtype)[self.pair_of_member[member]]
+        p_of_member = p.reshape(-1)[row * self.n_categories + category]
         saved = torch.zeros(items.numel(), dtype=p.dtype, device=p.device)
-        saved.index_add_(0, of, divergence_saved(p_of_member, None, share, beta))
+        saved.index_add_(0, of, divergence_saved(p_of_member, None, share.to(p.dtype), beta))
         return math.log(1 / beta) - saved.view(items.shape)
 
     def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
@@ -198,12 +210,16 @@ class ItemCategories:
             tensor([[1.1340, 2.8645],
                     [0.0000, 4.6052]])
         """
-        share = self.pair_share.to(p.dtype)
-        saved = divergence_saved(p[:, self.pair_category], None, share, beta)
         of, member = self._members_of(self.profile_of_item[items])
-        has = torch.zeros(len(items), len(share), dtype=p.dtype, device=p.device)
-        has[of, self.pair_of_member[member]] = 1
-        return math.log(1 / beta) - saved @ has.T
+        pairs, column = self.pair_of_member[member].unique(return_inverse=True)
+        category, share = self.pair_category[pairs], self.pair_share[pairs].to(p.dtype)
+        has = torch.zeros(len(items), len(pairs), dtype=p.dtype, device=p.device)
+        has[of, column] = 1
+        kl = p.new_empty(len(p), len(items))
+        some = max(1, _AT_ONCE // max(1, len(pairs)))  # with many categories, the terms of all rows would fill the memory
+        for rows, out in zip(p.split(some), kl.split(some), strict=True):
+            torch.mm(divergence_saved(rows[:, category], None, share, beta), has.T, out=out)
+        return kl.neg_().add_(math.log(1 / beta))
 
     def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL as the k-th of a list; `sum_by_profile` makes what items save.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -9,33 +10,50 @@ from torch import Tensor
 
 from recbole_leaprec.core.categories import ItemCategories
 
+_NOTHING = 1e-20
+"""A history is cut where everything before has less than this share of the preference; no divergence could tell."""
 
-def preference_table(items: Tensor, offsets: Tensor, categories: ItemCategories, alpha: float = 0.9) -> Tensor:
-    """`[N, C]`: row n is the preference p_t of a user who has just consumed `items[n]`, from the whole history so far.
 
-    `p_t = S_t / Z_t` with `S_t = alpha S_{t-1} + p(.|i_t)` and `Z_t = alpha Z_{t-1} + 1`: one pass over the steps, all
-    users at once, linear in the number of interactions.
+def preference_after(items: Tensor, begin: Tensor, end: Tensor, categories: ItemCategories, alpha: float = 0.9) -> Tensor:
+    """`[B, C]`: the preference of a user who has consumed `items[begin:end]`, oldest first, for each of B such stretches.
 
     Args:
-        items: `[N]`, all sequences one after the other, each oldest first.
-        offsets: `[U+1]`, user u's items are `items[offsets[u]:offsets[u+1]]`.
+        items: `[N]`, all sequences one after the other.
+        begin, end: `[B]`; an empty stretch has a row of zeros.
         alpha: how much a step back counts, in (0, 1]; 1 gives the static preference.
     """
     check_alpha(alpha)
-    lengths, by_length = (offsets[1:] - offsets[:-1]).sort(descending=True, stable=True)
-    starts = offsets[:-1][by_length]
-    # How many users still have an item at step t; longest first, so that they are always the leading rows.
-    alive = len(lengths) - torch.searchsorted(lengths.flip(0), torch.arange(int(lengths.max()) if len(lengths) else 0,
-                                              device=lengths.device), right=True)  # fmt: skip
-    table = torch.empty(len(items), categories.n_categories, device=items.device)
-    decayed = torch.zeros(len(lengths), categories.n_categories, dtype=torch.float64, device=items.device)
-    weight = 0.0
-    for step, count in enumerate(alive.tolist()):
-        rows = starts[:count] + step
-        decayed = categories.add_shares(decayed[:count].mul_(alpha), items[rows])
-        weight = alpha * weight + 1
-        table[rows] = (decayed / weight).float()
-    return table
+    sums = _decayed_sums(items, begin, end, categories, alpha)
+    return sums.div_(_weight(end - begin, alpha).clamp_min_(1)[:, None]).float()
+
+
+def preference_along(
+    items: Tensor, begin: Tensor, start: Tensor, end: Tensor, length: int, categories: ItemCategories, alpha: float = 0.9
+) -> Tensor:
+    """`[B, L, C]`: the preference after each of the L items from `start` on, out of everything since `begin`, for B users.
+
+    `p_t = S_t / Z_t` with `S_t = alpha S_{t-1} + p(.|i_t)` and `Z_t = alpha Z_{t-1} + 1`: what comes before `start` in one
+    weighted sum, then one step after the other, all users at once.
+
+    Args:
+        items, alpha: as for `preference_after`.
+        begin, start, end: `[B]`, where the user's sequence begins, where the L items do, and where the sequence ends. Rows
+            beyond its end mean nothing.
+    """
+    check_alpha(alpha)
+    place = start + torch.arange(length, device=items.device)[:, None]
+    taken = items[torch.minimum(place, end - 1)] * (place < end)
+    # The entries of all steps at once, step after step: one call per step is left.
+    of, category, share = categories.entries(taken.flatten())
+    entry = of % max(len(start), 1) * categories.n_categories + category
+    counts = torch.bincount(of // max(len(start), 1), minlength=length).tolist()
+    total = _weight(place - begin + 1, alpha)[..., None]
+    sums = _decayed_sums(items, begin, start, categories, alpha)
+    p = torch.empty(length, *sums.shape, device=items.device)  # steps first: each is written in one piece
+    for now, weight, entries, shares in zip(p, total, entry.split(counts), share.split(counts), strict=True):
+        sums.mul_(alpha).view(-1).index_add_(0, entries, shares)
+        torch.div(sums, weight, out=now)
+    return p.transpose(0, 1)
 
 
 def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCategories, alpha: float = 0.9) -> Tensor:
@@ -62,15 +80,29 @@ def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCa
             f"{int(bad.sum())} items of the histories are not item ids (1 to {categories.n_items - 1}), "
             f"the first is {int(items[bad][0])}"
         )
-    check_alpha(alpha)
-    users, ends = torch.repeat_interleave(lengths), lengths.cumsum(0)
-    weights = alpha ** (ends[users] - 1 - torch.arange(len(items))).double()
-    total = torch.zeros(len(histories), dtype=torch.float64).index_add_(0, users, weights)
-    device = categories.device
-    sums = torch.zeros(len(histories), categories.n_categories, dtype=torch.float64, device=device)
-    return categories.add_shares(sums, items.to(device), users.to(device), (weights / total[users]).to(device)).float()
+    end, device = lengths.cumsum(0), categories.device
+    return preference_after(items.to(device), (end - lengths).to(device), end.to(device), categories, alpha)
 
 
 def check_alpha(alpha: float) -> None:
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha must be in (0, 1], got {alpha}")
+
+
+def _decayed_sums(items: Tensor, begin: Tensor, end: Tensor, categories: ItemCategories, alpha: float) -> Tensor:
+    """`[B, C]` float64: S after each of the stretches `items[begin:end]`."""
+    if alpha < 1:
+        begin = torch.maximum(begin, end - math.ceil(math.log(_NOTHING) / math.log(alpha)))
+    count = end - begin
+    row = torch.repeat_interleave(count)
+    back = count.cumsum(0)[row] - 1 - torch.arange(len(row), device=items.device)  # steps from the stretch's last item
+    sums = torch.zeros(len(count), categories.n_categories, dtype=torch.float64, device=items.device)
+    return categories.add_shares(sums, items[end[row] - 1 - back], row, alpha ** back.double())
+
+
+def _weight(count: Tensor, alpha: float) -> Tensor:
+    """Z after so many items, float64: 1 + alpha + alpha^2 + ..."""
+    if alpha == 1:
+        return count.double()
+    log_alpha = math.log(alpha)
+    return torch.expm1(count.double() * log_alpha) / math.expm1(log_alpha)

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from recbole_leaprec.compat import MAKE_ATOMIC, RECBOLE_PROPERTIES, CompatDataset, fields_of, read_atomic
 from recbole_leaprec.core.categories import ItemCategories
-from recbole_leaprec.core.preference import preference_table
 from recbole_leaprec.data.fingerprint import fingerprint
 from recbole_leaprec.data.sequences import Sequences
 from recbole_leaprec.did_you_mean import did_you_mean
@@ -26,7 +25,7 @@ from recbole_leaprec.did_you_mean import did_you_mean
 SHORTEST = 3  # one item to start from, one for validation, one for test
 
 HISTORY_END = "history_end"
-"""Field of every batch: the flat position of the last item before the target, where the preference is read."""
+"""Field of every batch: the flat position of the last item before the target, after which the preference is taken."""
 
 
 class SequenceDataset(CompatDataset):
@@ -238,10 +237,6 @@ class SequenceDataset(CompatDataset):
         rows = read_atomic(path, self.config, {self.iid_field, field}).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
         return [names.get(token, token) for token in tokens]
-
-    def preference_table(self, alpha: float) -> Tensor:
-        """`[N, C]` preference after each flat position; look it up with HISTORY_END."""
-        return preference_table(self.sequences.items, self.sequences.offsets, self.categories, alpha)
 
 
 def _told_fields(path: Path, config: Config) -> str:

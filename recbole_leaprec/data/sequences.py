@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.core.preference import preference_after, preference_along
+
 
 @dataclass(frozen=True)
 class Sequences:
@@ -20,6 +23,10 @@ class Sequences:
 
     items: Tensor
     offsets: Tensor
+
+    def to(self, device: torch.device | str) -> Sequences:
+        """The same sequences on `device`."""
+        return Sequences(self.items.to(device), self.offsets.to(device))
 
     def user_of(self, position: Tensor) -> Tensor:
         """The user whose item stands at each flat position."""
@@ -55,6 +62,20 @@ class Sequences:
         rows = torch.repeat_interleave(torch.arange(len(target)), count)
         within = torch.arange(len(rows)) - torch.repeat_interleave(count.cumsum(0) - count, count)
         return rows, self.items[start[rows] + within]
+
+    def preference(self, position: Tensor, categories: ItemCategories, alpha: float) -> Tensor:
+        """`[..., C]`: the preference after each of these flat positions, from the user's whole history (Eq. 2).
+
+        Args:
+            position: `[B]`; or `[B, L]`, in which the positions of a row follow one another. Those after the user's last item
+                have rows that mean nothing.
+        """
+        start = position if position.dim() == 1 else position[:, 0].contiguous()
+        user = self.user_of(start)
+        begin, end = self.offsets[user], self.offsets[user + 1]
+        if position.dim() == 1:
+            return preference_after(self.items, begin, position + 1, categories, alpha)
+        return preference_along(self.items, begin, start, end, position.shape[1], categories, alpha)
 
 
 @dataclass(frozen=True)

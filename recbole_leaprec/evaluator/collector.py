@@ -1,9 +1,9 @@
-"""The collector: reranks the scores of a batch and keeps what metrics need of the lists."""
+"""The collector: reranks the scores of a batch, and sums up the metrics of the lists."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from recbole.evaluator import Collector, Evaluator
 from recbole.evaluator.collector import DataStruct
+from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from recbole_leaprec.core.categories import ItemCategories
@@ -24,7 +25,9 @@ from recbole_leaprec.evaluator.resources import (
     SEQUENTIAL_PREFERENCE,
     STATIC_PREFERENCE,
     USER_METRICS,
+    USER_PREFERENCES,
 )
+from recbole_leaprec.evaluator.running_mean import RunningMean, is_mean_over_users
 from recbole_leaprec.reranking.reranking import Reranking
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ class Evaluation:
     Attributes:
         seconds: of reranking alone. Lambdas of one method are reranked together, and each has an equal share.
         users, short: how many users there were, and how many of them have fewer than K items to recommend.
-        struct: RecBole's evaluation resources.
+        struct: what was kept of the users: what metrics ask for that are no means over users, and what `per_user` asks for.
     """
 
     reranking: Reranking
@@ -62,12 +65,21 @@ class Evaluation:
     users: int
     short: int
     struct: DataStruct
+    _means: Mapping[str, RunningMean]
     _evaluator: Evaluator
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """The configured metrics, worked out by RecBole when they are asked for."""
-        return {name: float(value) for name, value in self._evaluator.evaluate(self.struct).items()}
+        """The configured metrics, rounded as RecBole has them; those of all users together are worked out when they are asked for."""
+        result: dict[str, float] = {}
+        for name, metric in self._evaluator.metric_class.items():
+            own = self._means[name].result() if name in self._means else metric.calculate_metric(self.struct)
+            result |= {at_k: float(value) for at_k, value in own.items()}
+        return result
+
+    def mean(self, metric: str, k: int) -> float:
+        """The mean over users of a configured metric, such as skl, before it is rounded."""
+        return float(self._means[metric].means[metric][k - 1])
 
 
 @dataclass
@@ -75,6 +87,7 @@ class _Running:
     """One reranking while batches come."""
 
     reranking: Reranking
+    means: dict[str, RunningMean]
     struct: BatchedStruct = field(default_factory=BatchedStruct)
     seconds: float = 0.0
     users: int = 0
@@ -82,7 +95,7 @@ class _Running:
 
 
 class RerankingCollector(Collector):
-    """Reranks each batch of scores in every way of `rerankings`, for one evaluation.
+    """Reranks each batch of scores in every way of `rerankings`, for one evaluation, and sums up the metrics of the lists.
 
     RecBole's metrics get the reranked lists. Metrics that look at scores rather than lists (GAUC) are not affected.
     """
@@ -90,6 +103,7 @@ class RerankingCollector(Collector):
     def __init__(
         self,
         config: LeapRecConfig,
+        evaluator: Evaluator,
         categories: ItemCategories,
         rerankings: Sequence[Reranking],
         counted: DataStruct | None = None,
@@ -97,39 +111,52 @@ class RerankingCollector(Collector):
     ):
         """
         Args:
+            evaluator: RecBole's, which has the metrics.
             counted: what was counted of the training data, for the metrics that need it.
-            per_user: whether to keep every user's metrics, and the places of the lists' items in the model's own ranking.
+            per_user: whether to keep every user's list, metrics and preference, and the places of the list's items in the model's own ranking.
         """
         super().__init__(config)
-        self.data_struct = BatchedStruct({**(counted._data_dict if counted else {}), CATEGORIES: categories})
+        self._evaluator, self._categories, self._per_user = evaluator, categories, per_user
+        self._of_data = {**(counted._data_dict if counted else {}), CATEGORIES: categories.to("cpu")}
+        self.data_struct = BatchedStruct(self._of_data)
         # The parent collects what metrics need of the scores, and this class what they need of the lists.
-        self._needed = {name for name in (LISTS, HITS, *PREFERENCES.values()) if self.register.need(name)}
         for name in (LISTS, HITS):
             setattr(self.register, name, False)
-        self._categories, self._per_user = categories, per_user
+        summed = {name: one for name, one in evaluator.metric_class.items() if is_mean_over_users(one)}
+        others = [one for name, one in evaluator.metric_class.items() if name not in summed]
+        self._kept = {name for one in others for name in one.metric_need}  # of all users
+        self._used = self._kept | {name for one in summed.values() for name in one.metric_need}  # of a batch
         if per_user:
-            self._needed |= {LISTS, HITS, *PREFERENCES.values()}
-        self._running = [_Running(reranking) for reranking in rerankings]
+            self._used |= {*PREFERENCES.values()}
+        self._preferences: list[csr_array] = []
+        self._running = [
+            _Running(reranking, {name: RunningMean(one) for name, one in summed.items()}) for reranking in rerankings
+        ]
         self._sweeps: dict[Reranking, list[_Running]] = {}
         for running in self._running:
             self._sweeps.setdefault(replace(running.reranking, lam=0.0), []).append(running)
 
     def needs(self, name: str) -> bool:
         """Whether a metric or a reranking needs this preference."""
-        return name in self._needed or any(PREFERENCES.get(one.preference or "") == name for one in self._sweeps)
+        return name in self._used or any(PREFERENCES.get(one.preference or "") == name for one in self._sweeps)
 
     def eval_batch_collect(self, scores_tensor, interaction, positive_u, positive_i):
         super().eval_batch_collect(scores_tensor, interaction, positive_u, positive_i)
-        for name in PREFERENCES.values():
-            if name in self._needed:
-                self.data_struct.update_tensor(name, interaction[name])
-        positive_u, positive_i = positive_u.to(scores_tensor.device), positive_i.to(scores_tensor.device)
+        of_users = {name: interaction[name].cpu() for name in PREFERENCES.values() if name in self._used}
+        for name in self._kept & of_users.keys():
+            self.data_struct.update_tensor(name, of_users[name])
         ranks = _ranks(scores_tensor) if self._per_user else None
+        if self._per_user:
+            self._preferences.append(csr_array(of_users[SEQUENTIAL_PREFERENCE].numpy()))
+        positive_u, positive_i = positive_u.cpu(), positive_i.cpu()
         for reranking, sweep in self._sweeps.items():
             for running, lists in zip(sweep, self._rerank(reranking, sweep, scores_tensor, interaction), strict=True):
-                running.users += len(lists)
-                running.short += int((lists[:, -1] == 0).sum())
-                self._keep(running.struct, interaction, lists, _hits(lists, positive_u, positive_i), ranks)
+                if ranks is not None:
+                    running.struct.update_tensor(RANKS, ranks.gather(1, lists).int())
+                lists = lists.cpu()
+                batch = DataStruct()
+                batch._data_dict = {**self._of_data, **of_users, LISTS: lists, HITS: _hits(lists, positive_u, positive_i)}
+                self._measure(running, batch, len(lists))
 
     def _rerank(self, reranking: Reranking, sweep: list[_Running], scores: Tensor, interaction: Any) -> Iterable[Tensor]:
         """Lists `[B, K]` of rerankings that differ in lambda alone; takes the time."""
@@ -144,21 +171,28 @@ class RerankingCollector(Collector):
             running.seconds += seconds / len(sweep)
         return lists
 
-    def _keep(self, struct: BatchedStruct, interaction: Any, lists: Tensor, hits: Tensor, ranks: Tensor | None) -> None:
-        if LISTS in self._needed:
-            struct.update_tensor(LISTS, lists)
-        if HITS in self._needed:
-            struct.update_tensor(HITS, hits)
-        if ranks is not None:
-            struct.update_tensor(RANKS, ranks.gather(1, lists))
-            p, static = interaction[SEQUENTIAL_PREFERENCE], interaction[STATIC_PREFERENCE]
-            struct.update_tensor(
-                USER_METRICS, user_metrics(lists, hits[:, :-1], p, static, self._categories, self.config["beta"])
+    def _measure(self, running: _Running, batch: DataStruct, users: int) -> None:
+        """Sum up the metrics of a batch's lists, and keep what somebody asked for."""
+        lists, hits = batch.get(LISTS), batch.get(HITS)
+        running.users += users
+        running.short += int((lists[:, -1] == 0).sum())
+        for mean in running.means.values():
+            mean.add(batch, users)
+        for name in self._kept & {LISTS, HITS}:
+            running.struct.update_tensor(name, batch.get(name))
+        if self._per_user:
+            p, static, categories = (batch.get(name) for name in (SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE, CATEGORIES))
+            running.struct.update_tensor(
+                USER_METRICS, user_metrics(lists, hits[:, :-1], p, static, categories, self.config["beta"])
             )
+            if LISTS not in self._kept:
+                running.struct.update_tensor(LISTS, lists.int())
 
-    def evaluations(self, evaluator: Evaluator) -> list[Evaluation]:
+    def evaluations(self) -> list[Evaluation]:
         """One for each reranking, when all batches have been collected."""
         shared = self.data_struct.joined()
+        if self._per_user:
+            shared[USER_PREFERENCES] = vstack(self._preferences, format="csr")
         return [
             Evaluation(
                 running.reranking,
@@ -166,7 +200,8 @@ class RerankingCollector(Collector):
                 running.users,
                 running.short,
                 BatchedStruct({**shared, **running.struct.joined()}),
-                evaluator,
+                running.means,
+                self._evaluator,
             )
             for running in self._running
         ]

@@ -12,5 +12,6 @@ PREFERENCES = {"sequential": SEQUENTIAL_PREFERENCE, "static": STATIC_PREFERENCE}
 LISTS, HITS = "rec.items", "rec.topk"
 """RecBole's names for the lists, and for which of their places are hits."""
 
-RANKS, USER_METRICS = "rec.ranks", "rec.user_metrics"
-"""Where a list's items stand in the model's own ranking, from 1; and `user_metrics`. Both are collected on request."""
+RANKS, USER_METRICS, USER_PREFERENCES = "rec.ranks", "rec.user_metrics", "rec.user_preferences"
+"""Where a list's items stand in the model's own ranking, from 1; `user_metrics`; and the sequential preferences as a sparse `[U, C]`,
+since a user has few of many categories. All are collected on request."""

@@ -68,7 +68,7 @@ def test_a_measurement_holds_every_users_list_history_and_place(trained, tmp_pat
         assert measured.history_length[number] == len(own) - 1
         shares = {item: reference.distribution(names[item], categories) for item in names}
         p = reference.preference([shares[item] for item in own[:-1]], 0.9)
-        assert measured.preference[number] == pytest.approx(p, abs=1e-6)
+        assert measured.preference(number) == pytest.approx(p, abs=1e-6)
         for place in range(3):
             listed = [measured.items[item] for item in measured.lists[place, number]]
             q = reference.mean([shares[item] for item in listed], 4)

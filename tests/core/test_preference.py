@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recbole_leaprec import ItemCategories, sequential_preference
-from recbole_leaprec.core.preference import preference_table
+from recbole_leaprec.core.preference import preference_after, preference_along
 from tests import reference
 from tests.strategies import catalogues, histories
 
@@ -14,18 +14,42 @@ ALPHAS = st.sampled_from([0.1, 0.5, 0.9, 1.0])
 
 
 @given(catalogues(), ALPHAS, st.data())
-def test_table_is_eq_2_at_every_position_of_every_user(catalogue, alpha, data):
+def test_every_position_of_every_user_has_eq_2(catalogue, alpha, data):
     names, lists = catalogue
-    users = data.draw(st.lists(st.one_of(st.just([]), histories(len(lists))), min_size=1, max_size=5))
-    offsets = torch.tensor([0, *torch.tensor([len(user) for user in users]).cumsum(0).tolist()])
+    users = data.draw(st.lists(st.one_of(st.just([]), histories(len(lists))), min_size=1, max_size=5).filter(any))
+    end = torch.tensor([len(user) for user in users]).cumsum(0)
+    begin = torch.tensor([0, *end[:-1]])
     items = torch.tensor([item for user in users for item in user], dtype=torch.long)
-    table = preference_table(items, offsets, ItemCategories.from_lists(lists), alpha)
     expected = [
         reference.preference([reference.distribution(lists[i], names) for i in user[: t + 1]], alpha)
         for user in users
         for t in range(len(user))
     ]
-    assert table.flatten().tolist() == pytest.approx([share for row in expected for share in row], abs=1e-6)
+    categories = ItemCategories.from_lists(lists)
+    owner = torch.repeat_interleave(end - begin)
+    after = preference_after(items, begin[owner], torch.arange(len(items)) + 1, categories, alpha)
+    assert after.flatten().tolist() == pytest.approx([share for row in expected for share in row], abs=1e-6)
+
+    start = torch.tensor([data.draw(st.integers(int(b), int(e))) for b, e in zip(begin, end, strict=True)])
+    length = data.draw(st.integers(0, 8))
+    along = preference_along(items, begin, start, end, length, categories, alpha)
+    assert along.shape == (len(users), length, len(names))
+    for user, first in enumerate(start.tolist()):
+        for place in range(first, min(first + length, int(end[user]))):
+            assert along[user, place - first].tolist() == pytest.approx(expected[place], abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.999, 1 - 1e-12, 1.0])
+def test_a_long_history_is_eq_2_to_the_last_digit_of_float32(alpha):
+    lists = [[], ["a"], ["b"], ["a", "c"], ["d"]]
+    history = [4, *(1 + (n * n) % 3 for n in range(1500))]
+    names, categories = ["a", "b", "c", "d"], ItemCategories.from_lists(lists)
+    expected = reference.preference([reference.distribution(lists[i], names) for i in history], alpha)
+    items, zero = torch.tensor(history), torch.tensor([0])
+    after = preference_after(items, zero, zero + 1501, categories, alpha)
+    along = preference_along(items, zero, zero + 1490, zero + 1501, 11, categories, alpha)
+    for p in (after[0], along[0, -1]):
+        assert p.tolist() == pytest.approx(expected, rel=1e-7, abs=1e-19)  # a share of 1e-20 may be 0
 
 
 @given(catalogues(), ALPHAS, st.data())

@@ -79,12 +79,12 @@ def each(split):
 def test_the_preference_of_a_row_is_that_of_everything_before_its_target(prepare):
     _, dataset, (_, _, test) = prepare()
     row = test._dataset[torch.arange(len(test._dataset))]
-    table = dataset.preference_table(alpha=0.9)
+    p = dataset.sequences.preference(row[HISTORY_END], dataset.categories, alpha=0.9)
     for n, end in enumerate(row[HISTORY_END].tolist()):
         begin = int(dataset.sequences.offsets[row["user_id"][n]])
         history = reference.rows(dataset.categories)[dataset.sequences.items[begin : end + 1]]
         weights = 0.9 ** torch.arange(len(history) - 1, -1, -1).double()
-        torch.testing.assert_close(table[end], (weights @ history / weights.sum()).float())
+        torch.testing.assert_close(p[n], (weights @ history / weights.sum()).float())
 
 
 def test_categories_come_from_the_item_file(tmp_path):

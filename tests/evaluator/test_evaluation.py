@@ -9,7 +9,7 @@ from recbole.utils import init_seed
 
 from recbole_leaprec import evaluate, rerank, run_leaprec, sequential_preference
 from recbole_leaprec.evaluator import RerankingCollector
-from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE
+from recbole_leaprec.evaluator.resources import HITS, LISTS, PREFERENCES, RANKS, SEQUENTIAL_PREFERENCE, USER_METRICS
 from recbole_leaprec.reranking import Reranking
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests import reference
@@ -133,6 +133,30 @@ def test_metrics_that_need_counts_or_scores_work_too(make_trainer):
     assert plain["averagepopularity@5"] != reranked["averagepopularity@5"]
 
 
+@pytest.mark.parametrize("mask_history", [True, False])
+def test_metrics_of_all_users_together_are_recboles_own_on_the_same_lists(make_trainer, mask_history):
+    names = ["NDCG", "GiniIndex", "ItemCoverage", "AveragePopularity", "TailPercentage", "ShannonEntropy", "MRR"]
+    trainer, train, _, test = make_trainer(metrics=names, mask_history=mask_history, metric_decimal_place=8)
+    trainer.eval_collector.data_collect(train)
+    for kept in trainer.evaluate_rerankings(test, [Reranking(), Reranking("leaprec", 0.9)], per_user=True):
+        targets = torch.cat([positive_i for *_, positive_i in test])
+        lists = kept.struct.get(LISTS)
+        hits = torch.cat([lists == targets[:, None], torch.ones(len(lists), 1, dtype=torch.bool)], 1).int()
+        for name, value in ((LISTS, lists), (HITS, hits)):
+            trainer.eval_collector.data_struct.set(name, value)
+        assert kept.metrics == pytest.approx(
+            Evaluator(trainer.config).evaluate(trainer.eval_collector.data_struct), abs=1e-8
+        )
+
+
+@pytest.mark.parametrize(("metrics", "kept"), [(["Hit", "SKL", "CKL"], set()), (["Hit", "ItemCoverage"], {LISTS})])
+def test_nothing_is_kept_of_the_users_but_what_a_metric_of_all_together_needs(make_trainer, metrics, kept):
+    trainer, train, _, test = make_trainer(metrics=metrics, valid_metric="Hit@10")
+    trainer.eval_collector.data_collect(train)
+    for one in trainer.evaluate_rerankings(test, [Reranking(), Reranking("leaprec", 0.9)]):
+        assert {name for name in (LISTS, HITS, *PREFERENCES.values(), RANKS, USER_METRICS) if name in one.struct} == kept
+
+
 def test_a_trained_run_is_evaluated_with_metrics_that_need_counts_and_without_hits(toy, tmp_path):
     settings = {**SMALL, "data_path": str(toy), "output_dir": str(tmp_path / "run"), "epochs": 1}
     run_leaprec("SASRecCD", "toy", config_dict=settings)
@@ -178,7 +202,7 @@ def test_the_preference_can_be_that_of_training_items_alone(make_trainer):
     distributions = reference.rows(trainer.dataset.categories).tolist()
     trainer.tot_item_num = trainer.dataset.item_num  # as `evaluate` does
     trained = histories(trainer.dataset, held_out=2)
-    collector = RerankingCollector(trainer.config, trainer.categories, [Reranking()])
+    collector = RerankingCollector(trainer.config, trainer.evaluator, trainer.categories, [Reranking()])
     for loader in (valid, test):
         for batch in loader:
             interaction = trainer._full_sort_batch_eval(batch)[0]

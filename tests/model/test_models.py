@@ -47,7 +47,7 @@ def make_batch(prepare):
             torch.nn.init.normal_(parameter, std=0.5)
         batch = next(iter(train))
         alpha = 1.0 if config["model"] == "DACSR" else config["alpha"]
-        batch[PREFERENCE] = dataset.preference_table(alpha)[batch[HISTORY_END]]
+        batch[PREFERENCE] = dataset.sequences.preference(batch[HISTORY_END], dataset.categories, alpha)
         return config, dataset, model, batch
 
     return make

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from recbole.evaluator.base_metric import AbstractMetric
-from recbole.utils import EvaluatorType
+import numpy as np
+from recbole.evaluator.base_metric import TopkMetric
 
 from recbole_leaprec.core.calibration import miscalibration
 from recbole_leaprec.evaluator.resources import CATEGORIES, LISTS, SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
 
 
-class _Miscalibration(AbstractMetric):
+class _Miscalibration(TopkMetric):
     """The mean over users of the miscalibration of their first K items."""
 
-    metric_type = EvaluatorType.RANKING
     smaller = True
     preference: str
 
     def __init__(self, config):
         super().__init__(config)
-        self.topk, self.beta = config["topk"], config["beta"]
+        self.beta = config["beta"]
 
     def calculate_metric(self, dataobject):
-        lists, p = dataobject.get(LISTS), dataobject.get(self.preference)
-        categories = dataobject.get(CATEGORIES)
-        name = type(self).__name__.lower()
-        return {
-            f"{name}@{k}": round(miscalibration(p, lists[:, :k], categories, self.beta).mean().item(), self.decimal_place)
-            for k in self.topk
-        }
+        lists, p, categories = (dataobject.get(name) for name in (LISTS, self.preference, CATEGORIES))
+        values = np.zeros((len(lists), max(self.topk)))
+        for k in self.topk:  # no other column is looked at
+            values[:, k - 1] = miscalibration(p, lists[:, :k], categories, self.beta).numpy()
+        return self.topk_result(type(self).__name__.lower(), values)
 
 
 class SKL(_Miscalibration):
