@@ -76,8 +76,8 @@ def quiet_data() -> Iterator[None]:
             handler.setLevel(level)
 
 
-def check_room(wanted: dict[str, float], what: str, own: bool) -> None:
-    """ValueError if nothing on a Ray of our own can hold this; a cluster may grow, and gets a warning that says so.
+def check_room(wanted: dict[str, float], what: str, own: bool, copies: int = 1) -> None:
+    """ValueError if a Ray of our own cannot hold this; a cluster may grow, and gets a warning that says so.
 
     Ray itself would wait without a word.
 
@@ -85,17 +85,34 @@ def check_room(wanted: dict[str, float], what: str, own: bool) -> None:
         wanted: CPUs and GPUs, by Ray's names.
         what: is to run with them.
         own: as `connected` yields it.
+        copies: how many of it at a time; each must fit on one machine.
     """
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    if any(all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes):
+    room = sum(_fits(wanted, node) for node in nodes)
+    if room >= copies:
         return
-    most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
-    told = f"{what} asks for {_counts(wanted)}, and a machine here has {_counts(most)} at most"
+    if copies > 1:
+        told = f"{copies} times {what} is asked for, with {_counts(wanted)} each, and there is room for {room}"
+    else:
+        most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
+        told = f"{what} asks for {_counts(wanted)}, and a machine here has {_counts(most)} at most"
     if own:
         raise ValueError(told)
-    _logger.warning("%s; it waits for one that has more", told)
+    _logger.warning("%s; it waits for more", told)
+
+
+def room_in_all(resource: str) -> float:
+    """How many CPUs or GPUs all machines have together."""
+    import ray
+
+    return ray.cluster_resources().get(resource, 0.0)
+
+
+def _fits(wanted: dict[str, float], node: dict[str, float]) -> int:
+    """How often a machine can hold it."""
+    return int(min(node.get(name, 0) / count for name, count in wanted.items() if count))
 
 
 def _counts(resources: dict[str, float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,11 @@ def run_leaprec(
     config = LeapRecConfig(model, dataset, config_file_list, config_dict)
     with run_log(config) as log:
         run = Run.prepare(config)
-        return _train(run, run.open(log, "train.log"))
+        return train_and_measure(run, run.open(log, "train.log"))
 
 
 def resume(folder: str | Path, config_dict: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Go on with a training that was killed, from its last validation on; it ends as if nothing had happened.
+    """Go on with a training that was killed, from its last epoch on; it ends as if nothing had happened.
 
     Args:
         folder: of the run.
@@ -58,6 +59,16 @@ def resume(folder: str | Path, config_dict: dict[str, Any] | None = None) -> dic
     Raises:
         ValueError: there is nothing to go on with, or the data has changed.
     """
+    config = resumed_config(folder, config_dict)
+    with run_log(config) as log:
+        run = Run.prepare(config, resumed=True)
+        trainer = run.open(log, "train.log")
+        restore_state(run.folder / STATE, trainer, run.train_data)
+        return train_and_measure(run, trainer)
+
+
+def resumed_config(folder: str | Path, config_dict: dict[str, Any] | None) -> LeapRecConfig:
+    """The config of a training that was killed; ValueError as `resume`."""
     folder = Path(folder)
     check_changes(config_dict or {}, RESUME_KEYS)
     if (folder / "result.json").is_file():
@@ -66,18 +77,19 @@ def resume(folder: str | Path, config_dict: dict[str, Any] | None = None) -> dic
         if not (folder / name).is_file():
             raise ValueError(f"resume: {folder} holds no {name}: there is no training to go on with, start it again")
     given = {**(config_dict or {}), "output_dir": str(folder)}
-    config = LeapRecConfig(config_file_list=[str(folder / "config.yaml")], config_dict=given)
-    with run_log(config) as log:
-        run = Run.prepare(config, resumed=True)
-        trainer = run.open(log, "train.log")
-        restore_state(folder / STATE, trainer, run.train_data)
-        return _train(run, trainer)
+    return LeapRecConfig(config_file_list=[str(folder / "config.yaml")], config_dict=given)
 
 
-def _train(run: Run, trainer: LeapRecTrainer) -> dict[str, Any]:
-    """Train, measure the best epoch on test, and write the result."""
+def train_and_measure(
+    run: Run, trainer: LeapRecTrainer, fit: Callable[[Run, LeapRecTrainer], None] = Run.fit
+) -> dict[str, Any]:
+    """Train, measure the best epoch on test, and write the result.
+
+    Args:
+        fit: trains into the run's folder, and leaves the trainer as it is after the last epoch.
+    """
     started = time.perf_counter()
-    run.fit(trainer)
+    fit(run, trainer)
     run.timing["training"] = time.perf_counter() - started
 
     best = trainer.load(trainer.saved_model_file)

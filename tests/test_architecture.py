@@ -24,7 +24,8 @@ LAYERS = [
     {"compat", "data", "model", "evaluator", "config_checks", "config", "checkpoint", "trainer", "training_state"},
     {"run_folder", "run_log", "run", "quick_start"},
     {"analysis", "cluster"},
-    {"page", "recommend", "tune"},
+    {"page", "parallel", "recommend"},
+    {"tune"},
     {"study", "serve"},
     {"report", "doctor"},
     {

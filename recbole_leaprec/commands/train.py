@@ -6,9 +6,10 @@ from typing import Any
 
 from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import command, loading
-from recbole_leaprec.cli.options import Folder, option
+from recbole_leaprec.cli.options import Count, Folder, Number, OneOf, Text, option
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.commands import command_names
+from recbole_leaprec.defaults import ENGINES
 from recbole_leaprec.keys import PLUGIN_KEYS
 from recbole_leaprec.model_names import own_models, recbole_models
 
@@ -24,7 +25,20 @@ Every key of RecBole and the plugin works as --key=value, and in yaml files: --c
     listed=PLUGIN_KEYS,
 )
 @option("resume", Folder(), "the folder of a training that was killed, to go on with", shown="a new training")
-def train(keys: dict[str, Any], resume: str | None) -> None:
+@option("engine", OneOf(ENGINES), "local: this process trains; ray: several do together, over Ray Train", "local")
+@option("workers", Count(), "processes of --engine=ray; train_batch_size is that of all together", shown="one per CPU")
+@option("cpus_per_worker", Number(above=0), "CPUs of each worker of --engine=ray", 1.0)
+@option("gpus_per_worker", Number(), "GPUs of each worker of --engine=ray", 0.0)
+@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+def train(
+    keys: dict[str, Any],
+    resume: str | None,
+    engine: str,
+    workers: int | None,
+    cpus_per_worker: float,
+    gpus_per_worker: float,
+    ray_address: str | None,
+) -> None:
     """Train a model, rerank its test lists, and leave a run folder.
     Without arguments: SASRecCD on ml-100k, which comes with RecBole and needs no download.
 
@@ -32,13 +46,21 @@ def train(keys: dict[str, Any], resume: str | None) -> None:
       leaprec --dataset=my-data --data_path=dataset --category_field=genre
       leaprec --reranker=leaprec --rerank_lambda=0.5 --epochs=20
       leaprec --resume=output/SASRecCD-ml-100k-20240101-120000
+      leaprec --dataset=ml-1m --engine=ray --workers=4
     """
+    if engine == "local" and (workers is not None or gpus_per_worker or ray_address):
+        raise ValueError("workers, gpus_per_worker and ray_address are for --engine=ray")
     with loading():
         from recbole_leaprec.quick_start import resume as go_on
         from recbole_leaprec.quick_start import run_leaprec
 
-    if resume is not None:
+    files = [] if resume else take_config_files(keys)
+    if engine == "ray":
+        from recbole_leaprec.parallel.run import run_in_parallel
+
+        asked: dict[str, Any] = {"workers": workers, "cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+        show_result(run_in_parallel(files, keys, **asked, ray_address=ray_address, resume=resume))
+    elif resume:
         show_result(go_on(resume, keys))
-        return
-    files = take_config_files(keys)
-    show_result(run_leaprec(config_file_list=files, config_dict=keys))
+    else:
+        show_result(run_leaprec(config_file_list=files, config_dict=keys))

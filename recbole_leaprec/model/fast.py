@@ -25,6 +25,9 @@ class FastDropout(nn.Dropout):
     The bits come from a generator that torch's own seeds, so that a seed still fixes everything.
     """
 
+    worker = 0
+    """Which of several workers this is that train together with the same seeds: they must not drop the same."""
+
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or x.device.type != "cpu" or not 0 < self.p < 0.999:
             return super().forward(x)
@@ -32,7 +35,7 @@ class FastDropout(nn.Dropout):
 
     def mask(self, x: Tensor) -> Tensor:
         """What to multiply `x` by: 0 with probability p, otherwise 1/(1-p)."""
-        seed = int(torch.randint(2**62, ()))
+        seed = int(torch.randint(2**62, ())) ^ self.worker
         words = np.random.SFC64(seed).random_raw(-(-x.numel() // 4))
         bits = torch.from_numpy(words.view(np.int16))[: x.numel()].view(x.shape)
         kept = bits >= round(self.p * 2**16) - 2**15

@@ -1,0 +1,187 @@
+"""Workers on a Ray cluster that train a model together."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recbole_leaprec.cluster import given_gpus
+
+if TYPE_CHECKING:
+    from ray.util.queue import Queue
+
+    from recbole_leaprec.trainer import LeapRecTrainer
+
+RETRIES = 10
+"""How many times a training may lose workers."""
+
+AfterEpoch = Callable[["LeapRecTrainer", Any, int], dict[str, Any]]
+"""Called by the first worker with its trainer, the validation data and the epoch; what it returns goes to who has started all."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many train together, and what each of them has.
+
+    Attributes:
+        count: processes; each has a share of every batch.
+        cpus, gpus: of each.
+    """
+
+    count: int
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+
+def fit_in_parallel(
+    config: dict[str, Any],
+    folder: Path,
+    workers: Workers,
+    after_validation: AfterEpoch,
+    told: Callable[[dict[str, Any]], None],
+) -> None:
+    """Train into the folder of a run, from its state on if it has one; ray must be connected.
+
+    The first worker leaves model.pth and state.pth there, as a training in one process does. When a worker is lost, all begin
+    again from the state of the last epoch.
+
+    Args:
+        config: the run's, as plain values.
+        folder: where all machines see it.
+        after_validation: goes to the first worker by pickle.
+        told: gets what `after_validation` returns, in this process.
+
+    Raises:
+        ValueError: the training cannot go on, with the worker's own error.
+    """
+    from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
+    from ray.train.torch import TorchConfig, TorchTrainer
+    from ray.util.queue import Queue
+
+    queue = Queue(actor_options={"num_cpus": 0})
+    with tempfile.TemporaryDirectory(prefix=".ray-train-", dir=folder) as scratch, _listening(queue, told):
+        given: dict[str, Any] = {
+            "config": config, "folder": str(folder), "gpus": workers.gpus, "after_validation": after_validation, "queue": queue,
+            "error": str(Path(scratch) / "error.txt"),
+        }  # fmt: skip
+        trainer = TorchTrainer(
+            _work,
+            train_loop_config=given,
+            torch_config=TorchConfig(backend="nccl" if workers.gpus else "gloo"),
+            scaling_config=ScalingConfig(
+                num_workers=workers.count,
+                use_gpu=bool(workers.gpus),
+                resources_per_worker={"CPU": workers.cpus, **({"GPU": workers.gpus} if workers.gpus else {})},
+            ),
+            run_config=RunConfig(name="train", storage_path=scratch, failure_config=FailureConfig(max_failures=RETRIES)),
+        )
+        try:
+            with _quiet_train():
+                trainer.fit()
+        except TrainingFailedError as error:
+            raise ValueError(
+                f"the training in {folder} lost workers more than {RETRIES} times: {_last_line(error)}"
+            ) from error
+        if Path(given["error"]).is_file():
+            raise ValueError(Path(given["error"]).read_text(encoding="utf-8"))
+
+
+def _work(given: dict[str, Any]) -> None:
+    """One worker. Ray begins all of them again after any error; after one of our own they leave it at that."""
+    error_file = Path(given["error"])
+    if error_file.is_file():
+        return
+    try:
+        _train(given)
+    except ValueError as error:
+        error_file.write_text(str(error), encoding="utf-8")
+        raise
+
+
+def _train(given: dict[str, Any]) -> None:
+    """From the data to the last epoch."""
+    from ray.train import get_context
+
+    from recbole_leaprec.config import LeapRecConfig
+    from recbole_leaprec.parallel.trainer import ParallelTrainer
+    from recbole_leaprec.run import Run
+    from recbole_leaprec.run_log import run_log
+    from recbole_leaprec.training_state import STATE, restore_state
+
+    folder, first = Path(given["folder"]), get_context().get_world_rank() == 0
+    with tempfile.TemporaryDirectory() as scratch:
+        own = {
+            "output_dir": str(folder) if first else scratch,
+            "show_progress": False,
+            "gpu_id": given_gpus() if given["gpus"] else "",
+        }
+        config = LeapRecConfig(config_dict={**given["config"], **own})
+        config["checkpoint_dir"] = config["output_dir"]
+        with run_log(config) as log:
+            if first:
+                log.write_to(folder / "train.log")
+            run = Run.prepare(config, resumed=True)
+            trainer = ParallelTrainer(config, run.model, run.dataset)
+            if (folder / STATE).is_file():
+                restore_state(folder / STATE, trainer, run.train_data)
+
+            def after_validation(trainer: LeapRecTrainer, valid_data: Any, epoch: int) -> None:
+                given["queue"].put(given["after_validation"](trainer, valid_data, epoch))
+
+            run.fit(trainer, after_validation if first else None, resumable=first)
+
+
+@contextmanager
+def _listening(queue: Queue, told: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Hand on what comes out of the queue while the work inside goes on."""
+    from ray.util.queue import Empty
+
+    done, errors = threading.Event(), []
+
+    def listen() -> None:
+        try:
+            while True:
+                last = done.is_set()
+                try:
+                    while True:
+                        told(queue.get(timeout=0.5))
+                except Empty:
+                    if last:
+                        return
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        queue.shutdown()
+    if errors:
+        raise errors[0]
+
+
+@contextmanager
+def _quiet_train() -> Iterator[None]:
+    """Ray Train without lines of its own on the terminal; its log files have them."""
+    logger = logging.getLogger("ray.train")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _last_line(error: Exception) -> str:
+    """The workers' own words, as Ray hands them on."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
