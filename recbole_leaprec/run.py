@@ -123,11 +123,13 @@ class Run:
                 if after_validation:
                     after_validation(trainer, self.valid_data, epoch)
 
-            if trainer.cur_step <= trainer.stopping_step:  # else it was killed after its last epoch
-                bar.update(trainer.start_epoch)
-                trainer.before_epoch = lambda epoch: save(
-                    epoch - 1
-                )  # RecBole calls back after those with a validation alone
+            bar.update(trainer.start_epoch)
+            ended = trainer.start_epoch >= trainer.epochs or trainer.cur_step > trainer.stopping_step
+            if trainer.start_epoch and ended:  # it was killed after its last epoch
+                trainer.eval_collector.data_collect(self.train_data)  # what some metrics count; RecBole's fit does the same
+            else:
+                # RecBole calls back after epochs with a validation alone.
+                trainer.before_epoch = lambda epoch: save(epoch - 1)
                 trainer.fit(self.train_data, self.valid_data, show_progress=show, callback_fn=advance)
 
     def evaluate(

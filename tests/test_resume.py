@@ -27,7 +27,16 @@ KINDS = {
 
 
 def settings(toy, folder, **changes):
-    return {**SMALL, "topk": [10], "epochs": 8, "data_path": str(toy), "output_dir": str(folder), **changes}
+    metrics = ["Hit", "NDCG", "SKL", "ItemCoverage"]
+    return {
+        **SMALL,
+        "metrics": metrics,
+        "topk": [10],
+        "epochs": 8,
+        "data_path": str(toy),
+        "output_dir": str(folder),
+        **changes,
+    }
 
 
 def measured(folder):
@@ -41,7 +50,7 @@ class Killed(Exception):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("after", [1, 3, 6])
+@pytest.mark.parametrize("after", [1, 3, 8])
 def test_a_training_that_stops_anywhere_ends_with_the_same_metrics(toy, tmp_path, monkeypatch, kind, after):
     model, changes = KINDS[kind]
     run_leaprec(model, "toy", config_dict=settings(toy, tmp_path / "whole", **changes))
