@@ -62,12 +62,17 @@ def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCa
             f"{int(bad.sum())} items of the histories are not item ids (1 to {categories.n_items - 1}), "
             f"the first is {int(items[bad][0])}"
         )
+    return preference_of_runs(items, lengths, categories, alpha)
+
+
+def preference_of_runs(items: Tensor, lengths: Tensor, categories: ItemCategories, alpha: float = 0.9) -> Tensor:
+    """`sequential_preference` of histories that stand one after the other in `items` `[N]`, of these lengths `[B]`."""
     check_alpha(alpha)
     users, ends = torch.repeat_interleave(lengths), lengths.cumsum(0)
     weights = alpha ** (ends[users] - 1 - torch.arange(len(items))).double()
-    total = torch.zeros(len(histories), dtype=torch.float64).index_add_(0, users, weights)
+    total = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, users, weights)
     device = categories.device
-    sums = torch.zeros(len(histories), categories.n_categories, dtype=torch.float64, device=device)
+    sums = torch.zeros(len(lengths), categories.n_categories, dtype=torch.float64, device=device)
     return categories.add_shares(sums, items.to(device), users.to(device), (weights / total[users]).to(device)).float()
 
 

@@ -10,7 +10,7 @@ from recbole_leaprec import ItemCategories, miscalibration, rerank, rerank_frame
 from recbole_leaprec.cli import main
 from recbole_leaprec.recommend import recommend
 from recbole_leaprec.recommend.rerank_file import rerank_file
-from recbole_leaprec.recommend.rerank_frame import Counts
+from recbole_leaprec.recommend.rerank_part import Counts
 from recbole_leaprec.reranking import Reranking
 from tests.recommend.test_model_file import histories as histories_of
 from tests.recommend.test_model_file import train
