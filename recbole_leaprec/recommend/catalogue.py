@@ -91,11 +91,11 @@ class ItemIds:
     def of_all(self, tokens: pa.Array) -> np.ndarray:
         """`[N]`; items that are not in the catalogue get an id; 0 where there is none."""
         number, different = coded(tokens)
-        for token in different.to_pylist():
-            if token not in self._ids:
-                self._more.setdefault(token, len(self._ids) + len(self._more) + 1)
-        ids = [self._ids.get(token) or self._more[token] for token in different.to_pylist()]
+        ids = [self._ids.get(token) or self._id_of_other(token) for token in different.to_pylist()]
         return np.array([*ids, 0], np.int32)[number]
+
+    def _id_of_other(self, token: str) -> int:
+        return self._more.setdefault(token, len(self._ids) + len(self._more) + 1)
 
     def catalogue(self) -> Catalogue:
         """With the others, which have no category."""

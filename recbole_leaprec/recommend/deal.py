@@ -11,35 +11,36 @@ from types import TracebackType
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.ipc
 
 from recbole_leaprec.recommend.catalogue import coded
 from recbole_leaprec.recommend.histories import USER
 
-ROWS = 2_000_000
+ROWS = 1_000_000
 """Kept until they are written."""
 
 
 def part_file(folder: Path, kind: str, number: int) -> Path:
-    return folder / f"{kind}-{number:05}.parquet"
+    return folder / f"{kind}-{number:05}.arrow"
 
 
 def read_part(path: Path) -> tuple[pa.Array, np.ndarray, dict[str, np.ndarray]]:
     """The users of a part, which of them each row is of, and the other columns."""
-    table = pa.parquet.read_table(path).unify_dictionaries().combine_chunks()
+    with pa.ipc.open_stream(path) as stream:
+        table = stream.read_all().unify_dictionaries().combine_chunks()
     user, names = coded(_array(table, USER))
     return names, user, {name: _array(table, name).to_numpy() for name in table.column_names if name != USER}
 
 
 class Dealer:
-    """Takes rows of users with numbers beside them, and writes `count` Parquet files."""
+    """Takes rows of users with numbers beside them, and writes `count` files of Arrow's stream format, which has no table of contents that would grow."""
 
     def __init__(self, folder: Path, kind: str, count: int):
         self._folder, self._kind, self._count = folder, kind, count
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._schema: pa.Schema | None = None
-        self._writers: dict[int, pa.parquet.ParquetWriter] = {}
+        self._writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
 
     def __enter__(self) -> Dealer:
         return self
@@ -89,8 +90,7 @@ class Dealer:
 
     def _write(self, which: int, rows: pa.Table) -> None:
         if which not in self._writers:
-            path = part_file(self._folder, self._kind, which)
-            self._writers[which] = pa.parquet.ParquetWriter(path, rows.schema, use_dictionary=[USER], compression="none")
+            self._writers[which] = pa.ipc.new_stream(part_file(self._folder, self._kind, which), rows.schema)
         self._writers[which].write_table(rows)
 
 
