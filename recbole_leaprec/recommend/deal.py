@@ -5,6 +5,7 @@ Memory does not grow with the rows: some of them are kept until there are enough
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +23,13 @@ ROWS = 1_000_000
 
 def part_file(folder: Path, kind: str, number: int) -> Path:
     return folder / f"{kind}-{number:05}.arrow"
+
+
+def deal(rows: Iterable[tuple[pa.Array, dict[str, np.ndarray]]], folder: Path, kind: str, count: int) -> None:
+    """Users with numbers beside them to `count` files."""
+    with Dealer(folder, kind, count) as dealer:
+        for users, columns in rows:
+            dealer.add(users, columns)
 
 
 def read_part(path: Path) -> tuple[pa.Array, np.ndarray, dict[str, np.ndarray]]:

@@ -15,10 +15,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from recbole_leaprec.recommend.file_workers import NODE, FileWorker, over_ray
+from recbole_leaprec.recommend.file_workers import FileWorker, over_ray
 from recbole_leaprec.recommend.recommender import Recommender
-
-__all__ = ["BATCH", "CHUNK", "NODE", "ray_data"]
 
 BATCH = 512
 """Users that are scored together."""

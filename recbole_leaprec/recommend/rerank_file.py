@@ -23,9 +23,9 @@ from recbole_leaprec.convert.tables import Table, as_text
 from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
 from recbole_leaprec.keys import check_count, check_engine
 from recbole_leaprec.recommend.catalogue import CATEGORIES, ITEM, Catalogue, ItemIds
-from recbole_leaprec.recommend.deal import Dealer
+from recbole_leaprec.recommend.deal import deal
 from recbole_leaprec.recommend.parts import CANDIDATES, TASTES, Parts
-from recbole_leaprec.recommend.read_rows import Rows, candidate_rows, history_rows, share_rows
+from recbole_leaprec.recommend.read_rows import candidate_rows, history_rows, share_rows
 from recbole_leaprec.recommend.rerank_frame import check_one
 from recbole_leaprec.recommend.rerank_part import PREFERENCE, Counts, Wanted
 from recbole_leaprec.recommend.writer import check_out, open_writer
@@ -94,12 +94,12 @@ def rerank_file(
         connected(ray_address) if engine == "ray" else nullcontext(),
     ):
         count = min(max(1, math.ceil(tables["candidates"].rows_about() / PART)), MOST_PARTS)
-        _deal(candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress), scratch, CANDIDATES, count)
+        deal(candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress), Path(scratch), CANDIDATES, count)
         if preferences is None:
             rows = history_rows(tables["histories"], ids, counts, bad["histories"], show_progress)
         else:
             rows = share_rows(tables["preferences"], ids.catalogue(), bad["preferences"], show_progress)
-        _deal(rows, scratch, TASTES, count)
+        deal(rows, Path(scratch), TASTES, count)
         counts.unknown_items.update(ids.unknown)
         parts = Parts(Path(scratch), count, ids.catalogue(), workers, engine == "ray")
         if target_skl is not None:
@@ -117,12 +117,6 @@ def rerank_file(
         "seconds": time.perf_counter() - started, "out": str(out),
         "told": [*(one.told() for one in bad.values() if one.count), *counts.told()],
     }  # fmt: skip
-
-
-def _deal(rows: Rows, folder: str, kind: str, count: int) -> None:
-    with Dealer(Path(folder), kind, count) as dealer:
-        for users, columns in rows:
-            dealer.add(users, columns)
 
 
 def read_categories(path: str | Path, show_progress: bool = True) -> dict[str, list[str]]:
