@@ -222,7 +222,7 @@ def test_ray_finds_the_same_lambda_and_makes_the_same_file_to_the_last_byte(tmp_
     monkeypatch.setattr("recbole_leaprec.recommend.rerank_file.PART", 150)
     words = write(tmp_path, "parquet", **dict(zip(("candidates", "items", "histories"), tables(), strict=True)))
     for engine in ("local", "ray --workers=2"):
-        out = f"--out={tmp_path / engine.split()[0]}.{suffix}"
+        out = f"--out={tmp_path / engine.split()[0]}.parquet"
         rest = [*f"--engine={engine}".split(), "--target_skl=0.6", "--k=5", "--show_progress=False"]
         assert main(["rerank", *words, out, *rest]) == 0
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "local.parquet").read_bytes()
