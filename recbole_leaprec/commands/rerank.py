@@ -18,12 +18,14 @@ from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
 )
 @option("candidates", File(), "a .csv, .tsv or .parquet file with the columns user, item and score", needed=True)
 @option("items", File(), "one with the columns item and categories", needed=True)
-@option("histories", File(), "one with the columns user and items, or user, item and timestamp", shown="--preferences")
+@option(
+    "histories", File(), "one with the columns user and items, or user, item and timestamp", shown="none, with --preferences"
+)
 @option(
     "preferences",
     File(),
     "one with the columns user, category and share, which are made to sum to 1 for each user; in the place of histories",
-    shown="--histories",
+    shown="none, with --histories",
 )
 @option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
 @option("k", Count(), "items per list", LIST_LENGTH)

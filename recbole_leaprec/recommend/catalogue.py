@@ -42,9 +42,12 @@ class Catalogue:
         names = sorted({str(name) for own in lists for name in own})
         if not names:
             raise ValueError("items: no item has any category, and there is nothing to calibrate")
+        tokens = text_of(items[ITEM])
+        if tokens.null_count:
+            raise ValueError(f"items: {tokens.null_count} rows have no {ITEM}; leave them out")
         index = {name: number for number, name in enumerate(names)}
         members: dict[str, list[int]] = {}
-        for token, own in zip(text_of(items[ITEM]).to_pylist(), lists, strict=True):
+        for token, own in zip(tokens.to_pylist(), lists, strict=True):
             members.setdefault(token, []).extend(index[str(name)] for name in own)
         return cls(names, list(members), list(members.values()))
 

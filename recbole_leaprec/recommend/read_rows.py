@@ -12,7 +12,7 @@ from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.tables import Table, as_numbers, as_text
 from recbole_leaprec.convert.times import guess_form, read_times
 from recbole_leaprec.recommend.catalogue import ITEM, Catalogue, ItemIds
-from recbole_leaprec.recommend.histories import ITEMS, USER, split_items
+from recbole_leaprec.recommend.histories import COLUMNS, ITEMS, USER, split_items
 from recbole_leaprec.recommend.rerank_frame import CATEGORY, SCORE, SHARE, TIME
 from recbole_leaprec.recommend.rerank_part import Counts
 from recbole_leaprec.recommend.tastes import category_ids
@@ -95,8 +95,12 @@ def _flat(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
         if printed >= 0:
             split_items(lists[printed].as_py())  # which refuses it
         lists = pc.utf8_split_whitespace(lists)
-    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+    if pa.types.is_null(lists.type) or pa.types.is_floating(lists.type):  # all are missing, else it is refused
         lists = pa.array([split_items(value) for value in lists.to_pylist()], pa.list_(pa.string()))
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        raise ValueError(
+            f"histories: {ITEMS} has values of type {lists.type}; it needs {COLUMNS}, a row for each user and not for each item"
+        )
     of, tokens = pc.list_parent_indices(lists), as_text(pc.list_flatten(lists))
     some = pc.not_equal(tokens, "").fill_null(True)  # spaces at an end leave an empty one
     return of.filter(some), tokens.filter(some)

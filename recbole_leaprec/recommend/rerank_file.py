@@ -84,6 +84,7 @@ def rerank_file(
     check_count("k", k)
     check_engine(engine, workers)
     check_one(histories, preferences)
+    wanted.check()
     paths = {"candidates": candidates, "items": items, "histories": histories, "preferences": preferences}
     tables = {name: Table(path) for name, path in paths.items() if path is not None}
     bad = {name: BadLines(table.path, max_bad) for name, table in tables.items()}
@@ -132,6 +133,9 @@ def _read_items(table: Table, separator: str | None, bad: BadLines, show_progres
         table.check(column, "items")
     frames = []
     for batch in table.batches([ITEM, CATEGORIES], bad, show_progress):
+        for _ in range(batch.column(0).null_count):
+            bad.add(None, f"no {ITEM}")
+        batch = batch.filter(batch.column(0).is_valid())
         values = batch.column(1).to_pylist()
         if separator is None:
             lists = any(isinstance(value, list) for value in values)

@@ -82,7 +82,9 @@ def check_one(histories: object, preferences: object) -> None:
     """ValueError unless one of them is given, and not both."""
     if (histories is None) == (preferences is None):
         given = "none of them" if histories is None else "both"
-        raise ValueError(f"histories or preferences: lists are calibrated to one of the two, got {given}")
+        raise ValueError(
+            f"histories or preferences: lists are calibrated to one of the two (--histories, --preferences), got {given}"
+        )
 
 
 def _histories(histories: pd.DataFrame, names: pa.Array, ids: ItemIds, counts: Counts) -> Tastes:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from recbole_leaprec.core.calibration import miscalibration
 from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.core.preference import sequential_preference
 from recbole_leaprec.defaults import LIST_LENGTH
 from recbole_leaprec.recommend.catalogue import Catalogue
 from recbole_leaprec.recommend.tastes import Tastes
@@ -78,6 +79,12 @@ class Wanted:
     k: int = LIST_LENGTH
     alpha: float = 0.9
     beta: float = 0.01
+
+    def check(self) -> None:
+        """ValueError for settings out of range, which reranking itself finds: before much has been read, and not after."""
+        categories = ItemCategories.from_lists([[], *[["any"]] * self.k])
+        p = sequential_preference([[1]], categories, self.alpha)
+        self.reranking.lists(torch.zeros(1, categories.n_items), p, categories, self.k, self.beta)
 
 
 class Candidates:

@@ -111,8 +111,11 @@ def test_histories_or_preferences_and_not_both(tmp_path, capsys):
     shares = shares_of(items, histories, 0.9)
     words = write(tmp_path, "parquet", candidates=candidates, items=items, histories=histories, preferences=shares)
     for chosen, message in (
-        (words, "histories or preferences: lists are calibrated to one of the two, got both"),
-        (words[:2], "histories or preferences: lists are calibrated to one of the two, got none of them"),
+        (words, "histories or preferences: lists are calibrated to one of the two (--histories, --preferences), got both"),
+        (
+            words[:2],
+            "histories or preferences: lists are calibrated to one of the two (--histories, --preferences), got none of them",
+        ),
         ([*words[:2], words[3], "--alpha=0.5"], "alpha makes a preference out of a history"),
         ([*words[:3], "--workers=2"], "workers is for --engine=ray, got 2 with the local engine"),
     ):

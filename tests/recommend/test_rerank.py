@@ -9,7 +9,9 @@ import torch
 
 from recbole_leaprec import ItemCategories, miscalibration, rerank, rerank_frame, sequential_preference
 from recbole_leaprec.cli import main
+from recbole_leaprec.convert.tables import Table
 from recbole_leaprec.recommend import recommend
+from recbole_leaprec.recommend.histories import split_items
 from recbole_leaprec.recommend.rerank_file import rerank_file
 from recbole_leaprec.recommend.rerank_part import Counts
 from recbole_leaprec.reranking import Reranking
@@ -217,6 +219,33 @@ def test_lists_do_not_depend_on_how_much_is_done_at_a_time(tmp_path, monkeypatch
     assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "pieces.csv").read_bytes()
 
 
+@pytest.mark.parametrize(
+    "items", [["item 1"], "  7 item-9\u00a07 ", None, [], ("7", "item 1")], ids=["list", "text", "none", "empty", "pair"]
+)
+def test_histories_of_every_form_are_read_as_recommend_reads_them(tmp_path, items):
+    candidates = pd.DataFrame({"user": "u", "item": ["7", "item-9", "item 1"], "score": [3.0, 2.0, 1.0]})
+    catalogue = pd.DataFrame({"item": ["7", "item-9", "item 1"], "categories": [["A"], ["B"], ["C"]]})
+    past = pd.DataFrame({"user": ["u"], "items": [items]})
+    names = dict(zip(catalogue["item"], (1, 2, 3), strict=True))
+    p = sequential_preference(
+        [[names[token] for token in split_items(items)]], ItemCategories.from_lists([[], ["A"], ["B"], ["C"]])
+    )
+    shares = pd.DataFrame({"user": "u", "category": list("ABC"), "share": p[0].tolist()})
+    expected = rerank_frame(candidates, catalogue, k=2, preferences=shares)
+    words = write(tmp_path, "parquet", candidates=candidates, items=catalogue, histories=past)
+    assert main(["rerank", *words, f"--out={tmp_path / 'l.parquet'}", "--k=2", "--show_progress=False"]) == 0
+    for lists in (rerank_frame(candidates, catalogue, past, k=2), pd.read_parquet(tmp_path / "l.parquet")):
+        pd.testing.assert_frame_equal(lists, expected, check_dtype=False, rtol=1e-6)
+
+
+def test_settings_out_of_range_are_refused_before_anything_is_read(tmp_path, monkeypatch, capsys):
+    candidates, items, histories = tables(users=3)
+    words = write(tmp_path, "parquet", candidates=candidates, items=items, histories=histories)
+    monkeypatch.setattr(Table, "batches", None)
+    assert main(["rerank", *words, f"--out={tmp_path / 'l.csv'}", "--rerank_candidates=5", "--k=10"]) == 2
+    assert "candidates must be at least k = 10, got 5" in capsys.readouterr().err
+
+
 @pytest.mark.ray
 def test_ray_finds_the_same_lambda_and_makes_the_same_file_to_the_last_byte(tmp_path, monkeypatch):
     monkeypatch.setattr("recbole_leaprec.recommend.rerank_file.PART", 150)
@@ -257,6 +286,9 @@ def test_the_smallest_lambda_that_meets_a_target_is_found(tmp_path):
         ),
         ({"items": pd.DataFrame({"item": ["a"], "categories": [[]]})}, "no item has any category"),
         ({"histories": pd.DataFrame({"user": ["a"], "item": ["x"]})}, "has no column 'timestamp' (--histories)"),
+        ({"histories": pd.DataFrame({"user": ["a"], "items": [7]})}, "items has values of type int64"),
+        ({"histories": pd.DataFrame({"user": ["a"], "items": ["['x']"]})}, "looks like a printed list"),
+        ({"candidates": pd.DataFrame({"user": [], "item": [], "score": []})}, "has no rows (--candidates)"),
     ],
 )
 def test_tables_that_lack_something_are_refused_and_nothing_is_written(tmp_path, capsys, change, message):
