@@ -1,13 +1,17 @@
-"""Reranking anybody's candidates: users per second, and the memory that it takes with more and more users.
+"""Reranking anybody's candidates: users per second in one process and over Ray, and the memory that it takes with more and more users.
 
     python benchmarks/candidates.py [--users=20000,100000] [--candidates=200] [--out=benchmarks/candidates.md]
 
-Items and categories have the shape of ML-1M's; scores are random, histories have 20 items. Each run is a process of its own.
+Items and categories have the shape of ML-1M's; scores are random, histories have 20 items. Each row is a `leaprec rerank` of its own, one
+torch thread per process, and Ray's file must be the same to the last byte. Memory is the sum over the command's processes, Ray's own among
+them, of what each holds by itself and its share of what it shares (PSS), read every second: at its highest in all, and in the first and
+in the last quarter of the time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,16 +21,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from processes import memory
 
 ROOT = Path(__file__).resolve().parent.parent
 ITEMS, CATEGORIES, HISTORY = 3_883, 18, 20
-PROGRAM = """
-import sys
-from recbole_leaprec.cli import main
-code = main(sys.argv[1:])
-print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")), file=sys.stderr)
-sys.exit(code)
-"""
+ENGINES = {"one process": ["--engine=local"], "Ray, 2 workers": ["--engine=ray", "--workers=2"]}
 
 
 def write(folder: Path, users: int, candidates: int) -> None:
@@ -53,14 +52,20 @@ def write(folder: Path, users: int, candidates: int) -> None:
             histories.write_table(pa.table({"user": names, "items": [tokens[own].tolist() for own in past]}, schema=listed))
 
 
-def run(folder: Path) -> tuple[float, float]:
-    """Seconds and MB at most."""
+def run(folder: Path, out: Path, options: list[str]) -> tuple[float, list[int]]:
+    """Seconds, and the bytes that are held, once per second."""
     files = [f"--{name}={folder / name}.parquet" for name in ("candidates", "items", "histories")]
-    command = [sys.executable, "-c", PROGRAM, "rerank", *files, f"--out={folder / 'lists.parquet'}", "--show_progress=False"]
-    started = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
-    return time.perf_counter() - started, int(done.stderr.split()[-2]) / 1024
+    command = [sys.executable, "-m", "recbole_leaprec", "rerank", *files, f"--out={out}", "--show_progress=False", *options]
+    started, curve = time.perf_counter(), []
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        while process.poll() is None:
+            curve.append(memory(process.pid))
+            time.sleep(1)
+    assert process.returncode == 0, (folder / "log").read_text()
+    return time.perf_counter() - started, curve
 
 
 def main() -> None:
@@ -70,19 +75,29 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
     arguments = parser.parse_args()
     lines = [
-        f"`python benchmarks/candidates.py --users={arguments.users} --candidates={arguments.candidates}`",
+        f"`python benchmarks/candidates.py --users={arguments.users} --candidates={arguments.candidates}`, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f} when it began.",
         "",
-        "| users | candidates | seconds | users per second | peak MB |",
-        "|---|---|---|---|---|",
+        "| users | candidates | | seconds | users per second | peak MB | first quarter | last quarter |",
+        "|---|---|---|---|---|---|---|---|",
     ]
+    print("\n".join(lines), flush=True)
     for users in map(int, arguments.users.split(",")):
         with tempfile.TemporaryDirectory() as scratch:
-            write(Path(scratch), users, arguments.candidates)
-            seconds, peak = run(Path(scratch))
-        lines.append(
-            f"| {users:,} | {users * arguments.candidates:,} | {seconds:.1f} | {users / seconds:,.0f} | {peak:.0f} |"
-        )
-        print(lines[-1], flush=True)
+            folder = Path(scratch)
+            write(folder, users, arguments.candidates)
+            files = []
+            for number, (name, options) in enumerate(ENGINES.items()):
+                files.append(folder / f"lists{number}.parquet")
+                seconds, curve = run(folder, files[-1], options)
+                quarter = max(1, len(curve) // 4)
+                sizes = [max(part) / 2**20 for part in (curve, curve[:quarter], curve[-quarter:])]
+                lines.append(
+                    f"| {users:,} | {users * arguments.candidates:,} | {name} | {seconds:.1f} | {users / seconds:,.0f} | "
+                    f"{' | '.join(f'{size:,.0f}' for size in sizes)} |"
+                )
+                print(lines[-1], flush=True)
+            assert files[0].read_bytes() == files[1].read_bytes(), "the two engines made different files"
     arguments.out.write_text("\n".join(lines) + "\n")
 
 

@@ -21,9 +21,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.parquet
+from processes import memory
 
 from recbole_leaprec.run import Run
 
@@ -49,25 +49,14 @@ def write_histories(path: Path, checkpoint: Path, arguments: argparse.Namespace)
             writer.write_table(pa.table({"user": [f"u{user}" for user in users], "items": items}, schema=schema))
 
 
-def memory(process: psutil.Process) -> int:
-    total = 0
-    for member in [process, *process.children(recursive=True)]:
-        try:
-            total += member.memory_full_info().pss
-        except psutil.NoSuchProcess:
-            continue  # it ended between the listing and the reading
-    return total
-
-
 def measure(command: list[str], log: Path) -> dict:
     """Seconds of the whole command, and `(seconds, users so far, bytes)` once per second."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     started, curve = time.perf_counter(), []
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
-        watched = psutil.Process(process.pid)
         while process.poll() is None:
-            curve.append((time.perf_counter() - started, users_so_far(log), memory(watched)))
+            curve.append((time.perf_counter() - started, users_so_far(log), memory(process.pid)))
             time.sleep(1)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{log.read_text()[-2000:]}")

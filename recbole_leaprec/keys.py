@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.defaults import ENGINES
+from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
 from recbole_leaprec.lr_schedule import SCHEDULES
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
 
@@ -282,6 +283,16 @@ def check_count(name: str, value: Any) -> None:
     """ValueError unless the value is a whole number, 1 or more."""
     if not _positive_int(value):
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+
+def check_engine(engine: str, workers: int | None) -> None:
+    """ValueError for an engine that there is not, or for workers without Ray."""
+    if engine not in ENGINES:
+        raise ValueError(unknown_name("engine", str(engine), ENGINES))
+    if workers is not None:
+        check_count("workers", workers)
+        if engine == "local":
+            raise ValueError(f"workers is for --engine=ray, got {workers} with the local engine")
 
 
 def check_number(name: str, value: Any, above: float | None = None) -> None:

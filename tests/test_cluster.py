@@ -13,9 +13,18 @@ import pandas as pd
 import pytest
 
 from recbole_leaprec.cluster import connected
+from recbole_leaprec.convert.bad_lines import BadLines
+from recbole_leaprec.convert.tables import Table
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines
+from recbole_leaprec.recommend.catalogue import Catalogue, ItemIds
+from recbole_leaprec.recommend.deal import deal
+from recbole_leaprec.recommend.file_workers import NODE
+from recbole_leaprec.recommend.parts import CANDIDATES, TASTES, Parts
+from recbole_leaprec.recommend.read_rows import candidate_rows, history_rows
+from recbole_leaprec.recommend.rerank_part import Counts, Wanted
 from recbole_leaprec.tune import tune
+from tests.recommend.test_rerank import tables
 from tests.toy import SMALL
 
 pytestmark = pytest.mark.ray
@@ -172,15 +181,40 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
     with two_nodes(tmp_path / "ray") as (address, second), connected(address):
         for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
             parts.append(rows)
-            for node, count in rows[engines.NODE].value_counts().items():
+            for node, count in rows[NODE].value_counts().items():
                 made[node] = made.get(node, 0) + count
             if len(made) == 2 and second.alive():
                 second.kill()
     assert len(made) == 2
     assert not second.alive()
-    lists = pd.concat(parts, ignore_index=True).drop(columns=engines.NODE)
+    lists = pd.concat(parts, ignore_index=True).drop(columns=NODE)
     expected = pd.concat(map(Recommender(**arguments), batches), ignore_index=True)
     pd.testing.assert_frame_equal(lists, expected)
+
+
+def test_both_nodes_rerank_candidates_and_no_list_is_lost_with_a_node(tmp_path):
+    candidates, items, histories = tables(users=3_000)
+    ids, counts = ItemIds(Catalogue.of(items)), Counts()
+    for name, frame in (("candidates", candidates), ("histories", histories)):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "parts").mkdir()
+    own, past = (Table(tmp_path / f"{name}.parquet") for name in ("candidates", "histories"))
+    deal(candidate_rows(own, ids, BadLines(own.path, 0), False), tmp_path / "parts", CANDIDATES, 400)
+    deal(history_rows(past, ids, counts, BadLines(past.path, 0), False), tmp_path / "parts", TASTES, 400)
+    wanted, made, parts = Wanted(k=5), set(), []
+    with two_nodes(tmp_path / "ray") as (address, second), connected(address):
+        for rows in Parts(tmp_path / "parts", 400, ids.catalogue(), workers=2, ray=True).lists(wanted, counts):
+            parts.append(rows)
+            made |= {*rows[NODE]}
+            if len(made) == 2 and second.alive():
+                second.kill()
+    assert len(made) == 2
+    assert not second.alive()
+    assert counts.users == 3_000
+    expected = Parts(tmp_path / "parts", 400, ids.catalogue()).lists(wanted, Counts())
+    pd.testing.assert_frame_equal(
+        pd.concat(parts, ignore_index=True).drop(columns=NODE), pd.concat(expected, ignore_index=True)
+    )
 
 
 def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
@@ -188,7 +222,7 @@ def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     with one_node(tmp_path / "ray") as address, connected(address):
         lists = pd.concat(engines.ray_data([histories], arguments, workers=None, scratch=tmp_path))
-    pd.testing.assert_frame_equal(lists.drop(columns=engines.NODE), Recommender(**arguments)(histories))
+    pd.testing.assert_frame_equal(lists.drop(columns=NODE), Recommender(**arguments)(histories))
 
 
 def test_a_cluster_that_asks_for_a_token_is_joined_with_it_and_says_so_without(trained, tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
-from recbole_leaprec.cli.options import Count, File, Text, Whole, option
-from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.cli.options import Count, File, OneOf, Text, Whole, option
+from recbole_leaprec.defaults import ENGINES, LIST_LENGTH, MAX_BAD_LINES
 from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
 
 
@@ -18,20 +18,34 @@ from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
 )
 @option("candidates", File(), "a .csv, .tsv or .parquet file with the columns user, item and score", needed=True)
 @option("items", File(), "one with the columns item and categories", needed=True)
-@option("histories", File(), "one with the columns user and items, or user, item and timestamp", needed=True)
+@option(
+    "histories", File(), "one with the columns user and items, or user, item and timestamp", shown="none, with --preferences"
+)
+@option(
+    "preferences",
+    File(),
+    "one with the columns user, category and share, which are made to sum to 1 for each user; in the place of histories",
+    shown="none, with --histories",
+)
 @option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
 @option("k", Count(), "items per list", LIST_LENGTH)
 @option(
     "category_separator", Text(), "what stands between categories; list for lists, none for one per item", shown="guessed"
 )
 @option("max_bad", Whole(), "how many lines of a file may be beyond reading", MAX_BAD_LINES)
+@option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")
+@option("workers", Count(), "processes of the Ray engine", shown="one per CPU")
+@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
 def rerank(keys: dict[str, Any], **options: Any) -> None:
     """Make calibrated lists out of the candidates of any recommender: a table of users, items and scores.
 
     leaprec rerank --candidates=scores.parquet --items=items.parquet --histories=events.parquet --out=lists.parquet
     leaprec rerank --candidates=scores.csv --items=items.csv --histories=h.csv --out=lists.csv --reranker=setwise --target_skl=0.1
+    leaprec rerank --candidates=scores.parquet --items=items.parquet --preferences=shares.csv --out=lists.parquet --engine=ray
     """
     check_target(keys)
+    if options["preferences"] is not None and "alpha" in keys:
+        raise ValueError("alpha makes a preference out of a history, and --preferences has preferences: leave it out")
     with loading():
         from recbole_leaprec.recommend.rerank_file import rerank_file
         from recbole_leaprec.reranking.reranking import Reranking

@@ -90,10 +90,16 @@ class Table:
             )
         return column
 
-    def batches(self, columns: Sequence[str], bad: BadLines, show_progress: bool = True) -> Iterator[pa.RecordBatch]:
-        """These columns, some rows at a time; those of a text file as text, where only what is empty is missing."""
+    def batches(
+        self, columns: Sequence[str], bad: BadLines, show_progress: bool = True, coded: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """These columns, some rows at a time; those of a text file as text, where only what is empty is missing.
+
+        Args:
+            coded: columns that may come as dictionaries, where that is faster.
+        """
         if self._parquet:
-            yield from pa.parquet.ParquetFile(self.path).iter_batches(batch_size=ROWS, columns=list(columns))
+            yield from parquet_batches(self.path, columns, ROWS, coded)
             return
         with open_bytes(self.path, show_progress) as file:
             try:
@@ -160,6 +166,15 @@ class Table:
             raise ValueError(f"{self.path}: a quote is opened and never closed, in line {opened:,} or before")
         if rest.strip():
             yield rest
+
+
+def parquet_batches(path: Path, columns: Sequence[str], rows: int, coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """These columns of a Parquet file, so many rows at a time; those in `coded` as dictionaries, where they are text.
+
+    Nothing is read ahead: pyarrow would keep the bytes of all that it has read until the end of the file.
+    """
+    file = pa.parquet.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
+    yield from file.iter_batches(batch_size=rows, columns=list(columns))
 
 
 def _last_end(text: bytes) -> int:

@@ -58,7 +58,6 @@ class ItemCategories:
             `pair_of_member [M]` is which of them a member is, and category c's are those from `category_begin[c]` to
             `category_begin[c+1]`.
         pair_begin, profile_by_pair: `[pairs+1]`, `[M]` the profiles that have each pair.
-        uncategorised: how many items had no category.
 
     Example:
         >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama", "Action"]])
@@ -78,7 +77,7 @@ class ItemCategories:
         sets = [tuple(sorted(set(categories))) for categories in members]
         if not sets or sets[0]:
             raise ValueError("item 0 is padding and must have no categories")
-        self.uncategorised = sum(not categories for categories in sets[1:])
+        self._bare = torch.tensor([not categories for categories in sets])
         everything = tuple(range(len(self.names)))
         known = {*sets[1:]} - {()} | ({everything} if self.uncategorised else set())
         profiles = [(), *sorted(known)]
@@ -89,10 +88,13 @@ class ItemCategories:
         self.profile_of_item = torch.tensor([0, *(index[categories] for categories in sets[1:])])
 
         size = torch.tensor([len(profile) for profile in profiles])
-        self.members = torch.tensor([c for profile in profiles for c in profile], dtype=torch.long)
-        self.member_begin = _begin(size)
+        self._index(size, torch.tensor([c for profile in profiles for c in profile], dtype=torch.long))
+
+    def _index(self, size: Tensor, members: Tensor) -> None:
+        """The tables of profiles with so many categories each, out of `profile_of_item`."""
+        self.members, self.member_begin = members, _begin(size)
         self.items_by_profile = self.profile_of_item.argsort(stable=True)
-        self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(profiles)))
+        self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(size)))
         # A pair as one number: logs are taken for those that occur alone.
         base = len(self.names) + 1
         pairs, self.pair_of_member = torch.unique(
@@ -109,6 +111,27 @@ class ItemCategories:
         names = sorted({name for categories in lists for name in categories})
         index = {name: c for c, name in enumerate(names)}
         return cls(names, [[index[name] for name in categories] for categories in lists])
+
+    def only(self, items: Tensor) -> ItemCategories:
+        """Of these items `[N]` alone, which get the ids 1 to N; profiles that none of them has are gone.
+
+        Example:
+            >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama"]])
+            >>> categories.only(torch.tensor([3, 2])).shares(torch.tensor([1, 2])).tolist()
+            [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        """
+        items = torch.cat([items.new_zeros(1), items])
+        part = object.__new__(ItemCategories)
+        part.names, part._bare = self.names, self._bare[items]
+        profiles, part.profile_of_item = torch.unique(self.profile_of_item[items], return_inverse=True)
+        size = self.member_begin[profiles + 1] - self.member_begin[profiles]
+        part._index(size, self.members[self._members_of(profiles)[1]])
+        return part
+
+    @property
+    def uncategorised(self) -> int:
+        """How many items had no category."""
+        return int(self._bare[1:].sum())
 
     @property
     def n_items(self) -> int:

@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from recbole_leaprec.data import SequenceDataset, create_dataset
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
-from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.run_log import run_log
 
@@ -61,20 +60,15 @@ def recommend(
     Raises:
         ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
     """
-    from recbole_leaprec.keys import check_count
+    from recbole_leaprec.keys import check_count, check_engine
     from recbole_leaprec.recommend import engines
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.rules import read_rules
     from recbole_leaprec.recommend.writer import check_out
 
     started = time.perf_counter()
-    if engine not in ENGINES:
-        raise ValueError(unknown_name("engine", str(engine), ENGINES))
+    check_engine(engine, workers)
     check_count("k", k)
-    if workers is not None:
-        check_count("workers", workers)
-        if engine == "local":
-            raise ValueError(f"workers is for --engine=ray, got {workers} with the local engine")
     out = check_out(out)
     if histories is not None:
         check_file(histories)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from recbole_leaprec.convert.tables import parquet_batches
 from recbole_leaprec.data import SequenceDataset
 
 USER, ITEMS = "user", "items"
@@ -42,7 +43,7 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
     path = check_file(path)
     if path.suffix == ".parquet":
         names = [name for name in (USER, ITEMS, LEAVE_OUT) if name in pa.parquet.read_schema(path).names]
-        batches = pa.parquet.ParquetFile(path).iter_batches(batch_size=size, columns=names)
+        batches: Iterable[pa.RecordBatch] = parquet_batches(path, names, size)
     else:
         batches = _csv(path)
     for batch in batches:

@@ -37,6 +37,19 @@ def test_items_share_a_profile_exactly_when_they_share_their_set_of_categories(c
     assert torch.equal(categories.shares(torch.arange(len(lists))), reference.rows(categories))
 
 
+@given(catalogues(), st.data())
+def test_some_of_the_items_are_as_if_there_were_no_others(catalogue, data):
+    names, lists = catalogue
+    chosen = data.draw(st.lists(st.integers(1, len(lists) - 1), unique=True))
+    part = ItemCategories.from_lists(lists).only(torch.tensor(chosen, dtype=torch.long))
+    index = {name: number for number, name in enumerate(names)}
+    expected = ItemCategories(names, [[], *([index[name] for name in lists[item]] for item in chosen)])
+    assert part.__dict__.keys() == expected.__dict__.keys()
+    for name, value in expected.__dict__.items():
+        assert getattr(part, name) == value if name == "names" else torch.equal(getattr(part, name), value), name
+    assert part.uncategorised == expected.uncategorised
+
+
 @given(catalogues(), BETAS, st.data())
 def test_closed_form_kl_is_the_kl(catalogue, beta, data):
     names, lists = catalogue

@@ -1,0 +1,115 @@
+"""Parts of candidates and of what users like, reranked one after the other here, or by workers over a Ray cluster: the same lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import count as counting
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from recbole_leaprec.recommend.catalogue import ITEM, Catalogue
+from recbole_leaprec.recommend.deal import part_file, read_part
+from recbole_leaprec.recommend.file_workers import FileWorker, over_ray
+from recbole_leaprec.recommend.rerank_frame import CATEGORY, SCORE, SHARE, TIME, number_of
+from recbole_leaprec.recommend.rerank_part import Candidates, Counts, PartReranker, Wanted
+from recbole_leaprec.recommend.tastes import Histories, Shares, Tastes
+
+CANDIDATES, TASTES = "candidates", "tastes"
+_CATALOGUE = "items.parquet"
+_COUNTS = b"counts"
+
+
+class Part:
+    """The candidates of some users and what they like, read from their two files."""
+
+    def __init__(self, candidates: Path, counts: Counts):
+        users, user, columns = read_part(candidates)
+        self.candidates = Candidates(users, user, columns[ITEM], columns[SCORE], counts)
+        self.tastes = _read_tastes(candidates.with_name(candidates.name.replace(CANDIDATES, TASTES, 1)), users, counts)
+
+
+def _read_tastes(path: Path, users: pa.Array, counts: Counts) -> Tastes:
+    """Of the users with these names."""
+    names, user, columns = read_part(path)
+    user = number_of(names, users)[user]
+    if SHARE in columns:
+        shares = Shares(user, columns[CATEGORY], columns[SHARE], len(users))
+        counts.repeated_shares += shares.repeated
+        return shares
+    if TIME in columns:
+        order = np.argsort(columns[TIME], kind="stable")
+        return Histories(user[order], columns[ITEM][order], len(users))
+    return Histories(user, columns[ITEM], len(users))
+
+
+def part_lists(path: Path, reranker: PartReranker) -> pa.Table:
+    """The lists of a part, with what was counted on the way beside them."""
+    counts = Counts()
+    part = Part(path, counts)
+    lists = reranker.lists(part.candidates, part.tastes, counts)
+    return lists.replace_schema_metadata({_COUNTS: json.dumps(counts.numbers())})
+
+
+def part_divergences(path: Path, reranker: PartReranker, lambdas: Sequence[float]) -> pa.Table:
+    """The sum of S_KL at each lambda, and over how many users."""
+    part = Part(path, Counts())
+    sums, users = reranker.divergences(part.candidates, part.tastes, lambdas)
+    return pa.table({"sum": sums, "users": [users] * len(sums)})
+
+
+class PartWorker(FileWorker):
+    """Reranks parts in a process of its own."""
+
+    def __init__(self, result: str, catalogue: str, wanted: Wanted, lambdas: Sequence[float] | None):
+        """`lambdas` where S_KL is asked for and not lists."""
+        super().__init__(result)
+        self._reranker, self._lambdas = PartReranker(Catalogue.read(Path(catalogue)), wanted), lambdas
+
+    def make(self, path: Path) -> pa.Table:
+        if self._lambdas is None:
+            return part_lists(path, self._reranker)
+        return part_divergences(path, self._reranker, self._lambdas)
+
+
+class Parts:
+    """All parts of a folder."""
+
+    def __init__(self, folder: Path, count: int, catalogue: Catalogue, workers: int | None = None, ray: bool = False):
+        """`ray` for workers over the cluster that is connected to."""
+        self._paths = [part_file(folder, CANDIDATES, number) for number in range(count)]
+        self._catalogue, self._workers, self._ray = catalogue, workers, ray
+        self._works = counting()
+        if ray:
+            catalogue.write(folder / _CATALOGUE)
+
+    def lists(self, wanted: Wanted, counts: Counts) -> Iterator[pd.DataFrame]:
+        """Of each part, in their order."""
+        for table in self._made(wanted, None):
+            counts.add(json.loads(table.schema.metadata[_COUNTS]))
+            yield table.replace_schema_metadata().to_pandas()
+
+    def mean_skl(self, wanted: Wanted, lambdas: Sequence[float]) -> list[float]:
+        """The mean S_KL of all users with a preference, at each lambda; ValueError if there is none."""
+        sums, users = np.zeros(len(lambdas)), 0
+        for table in self._made(wanted, lambdas):
+            sums += table.column("sum").to_numpy()
+            users += table.column("users")[0].as_py()
+        if not users:
+            raise ValueError("target_skl: no user has a history or a preference, so there is no S_KL")
+        return (sums / users).tolist()
+
+    def _made(self, wanted: Wanted, lambdas: Sequence[float] | None) -> Iterator[pa.Table]:
+        if self._ray:
+            arguments: dict[str, Any] = {
+                "catalogue": str(self._paths[0].with_name(_CATALOGUE)), "wanted": wanted, "lambdas": lambdas
+            }  # fmt: skip
+            yield from over_ray(self._paths, PartWorker, arguments, self._workers, f".made{next(self._works)}")
+            return
+        reranker = PartReranker(self._catalogue, wanted)
+        for path in self._paths:
+            yield part_lists(path, reranker) if lambdas is None else part_divergences(path, reranker, lambdas)
