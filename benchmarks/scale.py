@@ -1,13 +1,14 @@
 """What each step of a run takes, in seconds and memory, as data grows: users and interactions, or categories.
 
-    python benchmarks/scale.py [--cases=steam,steam-10,ml-1m,20-categories,1000-categories] [--data=FOLDER] [--data_path=../shared/data]
+    python benchmarks/scale.py [--cases=ml-1m,20-categories,1000-categories,steam,steam-10] [--data=FOLDER] [--data_path=../shared/data]
                                [--threads=2] [--out=benchmarks/scale.md]
 
 `steam` and `steam-10` have the shape of the paper's Steam and ten times its users and interactions (`benchmarks/synthetic.py`);
 `20-categories` and `1000-categories` are 300,000 interactions of 30,000 users with 20,000 items that have 2.6 categories each, one
 of them none. Data is made in `--data`, where what is there already is taken as it is; ml-1m is the real one, in `--data_path`.
-Each case runs in a process of its own; the memory of a step is the most that the process holds while it is done (Linux), all
-that came before included.
+Each case runs in processes of its own, one for the first start and one for the second, which takes the prepared data of the first
+(where its folder can be written) and goes on. The memory of a step is the most that the process holds while it is done (Linux),
+all that came before included.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ import synthetic
 from peak import clear_peak, peak_now
 
 from recbole_leaprec.convert.paper import TABLE_1, Sizes
+from recbole_leaprec.data.cache import FOLDER
 
 STEAM = TABLE_1["steam"]
 SIZES = {
@@ -35,8 +39,9 @@ SIZES = {
     "20-categories": Sizes(30_000, 20_000, 20, 300_000, 10.0, 2.6),
     "1000-categories": Sizes(30_000, 20_000, 1_000, 300_000, 10.0, 2.6),
 }
-SETTINGS = {"ml-1m": {"MAX_ITEM_LIST_LENGTH": 200}}
-STEPS = ("load", "epoch", "validation", "reranked lists")
+CASES = "ml-1m,20-categories,1000-categories,steam,steam-10"
+FIRST, SECOND, EPOCH, VALIDATION, LISTS = "load", "load again", "epoch", "validation", "reranked lists"
+STEPS = (FIRST, SECOND, EPOCH, VALIDATION, LISTS)
 
 
 def make(name: str, folder: Path) -> None:
@@ -50,77 +55,79 @@ def make(name: str, folder: Path) -> None:
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def measure(name: str, data_path: Path, threads: int, settings: dict[str, Any]) -> None:
-    """Print what each step takes, one line of json each."""
+def measure(name: str, first: bool, arguments: argparse.Namespace) -> None:
+    """Print what each step takes, one line of json each; of the first start, loading alone."""
     import torch
 
     from recbole_leaprec.config import LeapRecConfig
     from recbole_leaprec.reranking.reranking import Reranking
     from recbole_leaprec.run import Run
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(arguments.threads)
     with tempfile.TemporaryDirectory() as folder:
-        changes = {
-            **SETTINGS.get(name, {}),
-            **settings,
-            "data_path": str(data_path),
-            "output_dir": f"{folder}/run",
-            "show_progress": False,
-        }
-        config = LeapRecConfig("SASRecCD", name, config_dict=changes)
-        _told("imports", 0.0)
-        run = _step("load", lambda: Run.prepare(config))
+        given = {"data_path": str(arguments.data), "output_dir": f"{folder}/run", "show_progress": False}
+        config = LeapRecConfig("SASRecCD", name, config_dict={**arguments.settings, **given})
+        run = _step(FIRST if first else SECOND, lambda: Run.prepare(config))
+        if first:
+            return
         with run.scratch_trainer() as trainer:
-            _step("epoch", lambda: trainer._train_epoch(run.train_data, 0))
-            _step("validation", lambda: trainer.evaluate_rerankings(run.valid_data, [Reranking()])[0].metrics)
-            lists = _step(
-                "reranked lists", lambda: trainer.evaluate_rerankings(run.test_data, [Reranking.from_config(config)])[0]
-            )
-            print(json.dumps({"users": lists.users, "interactions": len(run.dataset.sequences.items)}), flush=True)
+            _step(EPOCH, lambda: trainer._train_epoch(run.train_data, 0))
+            _step(VALIDATION, lambda: trainer.evaluate_rerankings(run.valid_data, [Reranking()])[0].metrics)
+            _step(LISTS, lambda: trainer.evaluate_rerankings(run.test_data, [Reranking.from_config(config)])[0].metrics)
 
 
-def _step(name: str, work: Any) -> Any:
+def _step(name: str, work: Callable[[], Any]) -> Any:
     clear_peak()
     started = time.perf_counter()
     result = work()
-    _told(name, time.perf_counter() - started)
+    print(json.dumps({name: [time.perf_counter() - started, peak_now() / 1e6]}), flush=True)
     return result
 
 
-def _told(name: str, seconds: float) -> None:
-    print(json.dumps({"step": name, "seconds": seconds, "megabytes": peak_now() / 1e6}), flush=True)
+def report(name: str, arguments: argparse.Namespace, scratch: Path) -> str:
+    """A row of the table: seconds and memory of each step."""
+    folder = (arguments.data or scratch) if name in SIZES else arguments.data_path
+    make(name, folder)
+    shutil.rmtree(folder / name / FOLDER, ignore_errors=True)
+    found: dict[str, list[float]] = {}
+    for start in ("first", "second"):
+        command = [sys.executable, "-W", "ignore", __file__, f"--measure={name}", f"--start={start}", f"--data={folder}"]
+        command += [f"--threads={arguments.threads}", f"--settings={json.dumps(arguments.settings)}"]
+        for line in subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines():
+            if line.startswith("{"):
+                found |= json.loads(line)
+    return (
+        f"| {name} | {' | '.join(f'{seconds:.1f} s, {megabytes:,.0f} MB' for seconds, megabytes in map(found.get, STEPS))} |"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", default="steam,steam-10,ml-1m,20-categories,1000-categories")
+    parser.add_argument("--cases", default=CASES)
     parser.add_argument("--data", type=Path, help="a folder for the data that is made; a temporary one by default")
     parser.add_argument("--data_path", type=Path, default=Path("../shared/data"), help="where ml-1m is")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--settings", type=json.loads, default={}, help="keys of the config, as json")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", help="measure one case, and print it as json")
+    parser.add_argument("--start", choices=["first", "second"], default="second", help="with --measure: which start of it")
     arguments = parser.parse_args()
     if arguments.measure:
-        measure(arguments.measure, arguments.data, arguments.threads, arguments.settings)
+        measure(arguments.measure, arguments.start == "first", arguments)
         return
+    lines = [
+        f"`python benchmarks/scale.py --cases={arguments.cases} --threads={arguments.threads}`, SASRecCD, `leaprec` at 0.3; seconds and the most memory that "
+        "the process holds during each step, some 390 MB for the imports included.",
+        "",
+        f"| | {' | '.join(STEPS)} |",
+        "|---" * (len(STEPS) + 1) + "|",
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         for name in arguments.cases.split(","):
-            folder = (arguments.data or Path(scratch)) if name in SIZES else arguments.data_path
-            make(name, folder)
-            command = [
-                sys.executable,
-                "-W",
-                "ignore",
-                __file__,
-                f"--measure={name}",
-                f"--data={folder}",
-                f"--threads={arguments.threads}",
-            ]
-            output = subprocess.run(
-                [*command, f"--settings={json.dumps(arguments.settings)}"], check=True, text=True, capture_output=True
-            )
-            print(name, output.stdout)
+            lines.append(report(name, arguments, Path(scratch)))
+            print(lines[-1], flush=True)
+    if arguments.out:
+        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

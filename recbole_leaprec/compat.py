@@ -8,13 +8,13 @@ does on any version. All but three are subclasses: numpy gets back a name, torch
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import shutil
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +32,7 @@ from recbole.utils import FeatureType
 from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
 from torch.utils.tensorboard import SummaryWriter
 
+from recbole_leaprec.atomic_files import MAKE_ATOMIC, columns_of, read_typed
 from recbole_leaprec.keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
@@ -75,53 +76,24 @@ class CompatConfig(Config):
                 os.environ[variable] = before
 
 
-NO_NUMBER = ("na", "n/a", "nan", "null", "none")
-"""What is as good as an empty field where a number should be."""
+class TokenIds(Mapping[str, int]):
+    """The id of each token of a field. Few ask, so the table is made when the first does: of millions of users it is large."""
 
+    def __init__(self, tokens: np.ndarray):
+        self._tokens = tokens
 
-MAKE_ATOMIC = "`leaprec data csv --interactions=FILE --items=FILE` makes atomic files out of tables"
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: number for number, token in enumerate(self._tokens.tolist())}
 
+    def __getitem__(self, token: str) -> int:
+        return self._ids[token]
 
-def fields_of(path: str | Path, config: Config) -> list[str]:
-    """The fields that an atomic file has, in its order; ValueError if it has one twice."""
-    fields = [column.partition(":")[0] for column in _columns(path, config)]
-    for field in fields:
-        if fields.count(field) > 1:
-            raise ValueError(f"{path}: there are two fields {field!r} in the header")
-    return fields
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
 
-
-def read_atomic(path: str | Path, config: Config, fields: Collection[str]) -> pd.DataFrame:
-    """These fields of an atomic file, as text.
-
-    Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
-    """
-    names = fields_of(path, config)
-    _check_width(path, config, len(names))
-    try:
-        return pd.read_csv(
-            path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=names, usecols=list(fields),
-            dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
-        )  # fmt: skip
-    except ValueError as error:  # pandas' errors of parsing are such
-        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}. {MAKE_ATOMIC}") from error
-
-
-def _check_width(path: str | Path, config: Any, fields: int) -> None:
-    """ValueError for a row with more fields than the header: pandas would take its first for a label, and shift all others."""
-    sign = config["field_separator"]
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.count(sign.encode()) >= fields:
-                raise ValueError(
-                    f"{path}, line {number}: {line.count(sign.encode()) + 1} fields, and the header has {fields}; does a text hold "
-                    f"the sign between the fields, {sign!r} (field_separator)? {MAKE_ATOMIC}"
-                )
-
-
-def _columns(path: str | Path, config: Config) -> list[str]:
-    with open(path, encoding=config["encoding"]) as file:
-        return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
+    def __len__(self) -> int:
+        return len(self._tokens)
 
 
 class CompatDataset(SequentialDataset):
@@ -133,10 +105,10 @@ class CompatDataset(SequentialDataset):
 
     def _load_feat(self, filepath, source):
         # pandas 3: RecBole fills missing sequences by a chained fillna(inplace=True), which is ignored. Any version: it reads
-        # with the Python engine, which takes eight times as long.
+        # with the Python engine, which takes many times as long, and keeps a Python text for every token.
         load, unload = self._get_load_and_unload_col(source)
         types = {}
-        for column in _columns(filepath, self.config):
+        for column in columns_of(filepath, self.config):
             field, colon, kind = column.partition(":")
             if not colon or kind not in {t.value for t in FeatureType}:
                 raise ValueError(
@@ -149,10 +121,7 @@ class CompatDataset(SequentialDataset):
                 types[field] = FeatureType(kind)
         if not types:
             return None
-        frame = read_atomic(filepath, self.config, types)
-        for field, kind in types.items():
-            if kind == FeatureType.FLOAT:
-                frame[field] = self._numbers(frame[field], filepath)
+        frame = read_typed(filepath, self.config, {field: kind.value for field, kind in types.items()})
         for field, kind in types.items():
             self.field2source[field], self.field2type[field], self.field2seqlen[field] = source, kind, 1
             if kind in (FeatureType.FLOAT, FeatureType.FLOAT_SEQ):
@@ -163,17 +132,6 @@ class CompatDataset(SequentialDataset):
                 self.field2seqlen[field] = min((self.config["seq_len"] or {}).get(field, longest), longest)
         return frame
 
-    def _numbers(self, column, filepath):
-        numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
-        wrong = numbers.isna() & column.notna() & ~column.str.strip().str.lower().isin(NO_NUMBER)
-        if wrong.any():
-            line = int(wrong.idxmax())
-            raise ValueError(
-                f"{filepath}: {int(wrong.sum())} values of {column.name}:float are not numbers, the first in line {line + 2} is "
-                f"{column[line]!r}" + ("; write epoch seconds" if column.name == self.time_field else "")
-            )
-        return numbers
-
     def _split_sequences(self, column, kind):
         dtype = np.float64 if kind == FeatureType.FLOAT_SEQ else object
         separator, longest = self.config["seq_separator"], (self.config["seq_len"] or {}).get(column.name)
@@ -181,20 +139,28 @@ class CompatDataset(SequentialDataset):
         return pd.Series([np.array(row, dtype=dtype) for row in rows], index=column.index, dtype=object)
 
     def _remap(self, remap_list):
-        # pandas 3: RecBole counts sequences with Series.agg(len), which gives the length of the Series.
+        # pandas 3: RecBole counts sequences with Series.agg(len), which gives the length of the Series. Any version: it goes
+        # through a Python text for every token, where codes of the texts that there are will do.
         if not remap_list:
             return
-        columns = [
-            np.concatenate([*feat[field], []]) if kind == FeatureType.TOKEN_SEQ else feat[field].to_numpy(dtype=object)
-            for feat, field, kind in remap_list
-        ]
-        ids, tokens = pd.factorize(np.concatenate(columns).astype(object))
-        tokens = np.array(["[PAD]", *tokens])
-        token_id = {token: i for i, token in enumerate(tokens)}
-        parts = np.split(ids + 1, np.cumsum([len(column) for column in columns])[:-1])
-        for (feat, field, kind), part in zip(remap_list, parts, strict=True):
+        coded = [_codes(feat[field], kind) for feat, field, kind in remap_list]
+        common, texts = pd.factorize(np.concatenate([names for _, names in coded]))
+        parts, begin = [], 0
+        for codes, names in coded:
+            parts.append(np.append(common[begin : begin + len(names)], -1)[codes])  # the code of what is missing is -1
+            begin += len(names)
+        numbered = np.concatenate(parts)
+        known = numbered >= 0
+        ids = np.zeros(len(numbered), dtype=np.int64)
+        new, order = pd.factorize(numbered[known])  # in the order in which they come
+        ids[known] = new + 1
+        tokens = np.array(["[PAD]", *texts[order]])
+        token_ids = TokenIds(tokens)
+        for (feat, field, kind), part in zip(
+            remap_list, np.split(ids, np.cumsum([len(part) for part in parts])[:-1]), strict=True
+        ):
             self.field2id_token.setdefault(field, tokens)
-            self.field2token_id.setdefault(field, token_id)
+            self.field2token_id.setdefault(field, token_ids)
             if kind == FeatureType.TOKEN_SEQ:
                 lengths = [len(row) for row in feat[field]]
                 feat[field] = pd.Series(np.split(part, np.cumsum(lengths)[:-1]), index=feat.index, dtype=object)
@@ -260,6 +226,13 @@ class CompatDataset(SequentialDataset):
                 except OSError:
                     if not target.is_dir():  # it is, where the other one was first
                         raise
+
+
+def _codes(column: pd.Series, kind: FeatureType) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens of a column one after the other, as places among the texts `[.]` that it has; -1 where one is missing."""
+    if kind == FeatureType.TOKEN_SEQ:
+        return pd.factorize(np.concatenate([*column, []]).astype(object))
+    return column.cat.codes.to_numpy(), column.cat.categories.to_numpy(dtype=object)
 
 
 class TensorBoard:

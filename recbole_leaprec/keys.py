@@ -106,6 +106,9 @@ PLUGIN_KEYS = {
         "what the preference in evaluation is made of", "all, or training for training items alone",
         lambda x: x in ("all", "training"),
     ),
+    "data_cache": Key(
+        "keep the prepared data beside its files for the next start", "True or False", lambda x: isinstance(x, bool)
+    ),
     "train_positions": Key(
         "all positions of a sequence in one pass, or RecBole's one row per prefix", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),
@@ -154,8 +157,8 @@ MACHINE_KEYS = frozenset(("gpu_id", "use_gpu"))
 
 EVALUATION_KEYS = MACHINE_KEYS | {
     "reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
-    "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "output_dir",
-    "show_progress", "state",
+    "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "data_cache",
+    "output_dir", "show_progress", "state",
 }  # fmt: skip
 """What `evaluate` may change of a trained run; everything else belongs to the model."""
 
@@ -183,7 +186,7 @@ RERANK_KEYS = frozenset(
 )
 """What `rerank` takes: there is no model, only a method."""
 
-RESUME_KEYS = MACHINE_KEYS | {"data_path", "show_progress", "state"}
+RESUME_KEYS = MACHINE_KEYS | {"data_path", "data_cache", "show_progress", "state"}
 """What may be changed of a training that goes on."""
 
 PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")

@@ -57,7 +57,7 @@ class LeapRecTrainer(CompatTrainer):
 
     def preference(self, history_end: torch.Tensor, alpha: float) -> torch.Tensor:
         """`[..., C]`: the preference after each of these flat positions; those of a row of several follow one another."""
-        return self._sequences.preference(history_end, self.categories, alpha)
+        return self._sequences.preference(history_end.to(self.device), self.categories, alpha)
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
         if self.before_epoch:

@@ -83,7 +83,7 @@ def test_a_dataset_is_downloaded_unpacked_and_loaded(server, toy, tmp_path, make
     with zipfile.ZipFile(web / "toy-archive.zip", "w") as archive:
         for suffix in ("inter", "item"):
             archive.write(toy / "toy" / f"toy.{suffix}", f"toy-archive.{suffix}")
-    config = make_config(data_path=str(tmp_path / "fresh"))
+    config = make_config(data_path=str(tmp_path / "fresh"), data_cache=False)
     assert len(dataset_from(url)(config)) == len(create_dataset(make_config()))
     assert sorted(file.name for file in (tmp_path / "fresh" / "toy").iterdir()) == ["toy.inter", "toy.item"]
     assert [entry.name for entry in (tmp_path / "fresh").iterdir()] == ["toy"]

@@ -46,7 +46,7 @@ def preference_along(
     # The entries of all steps at once, step after step: one call per step is left.
     of, category, share = categories.entries(taken.flatten())
     entry = of % max(len(start), 1) * categories.n_categories + category
-    counts = torch.bincount(of // max(len(start), 1), minlength=length).tolist()
+    counts = torch.bincount(of // max(len(start), 1), minlength=length).cpu().tolist()
     total = _weight(place - begin + 1, alpha)[..., None]
     sums = _decayed_sums(items, begin, start, categories, alpha)
     p = torch.empty(length, *sums.shape, device=items.device)  # steps first: each is written in one piece

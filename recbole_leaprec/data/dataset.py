@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 import yaml
 from recbole.config import Config
@@ -16,9 +20,11 @@ from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
-from recbole_leaprec.compat import MAKE_ATOMIC, RECBOLE_PROPERTIES, CompatDataset, fields_of, read_atomic
+from recbole_leaprec.atomic_files import MAKE_ATOMIC, fields_of, read_text
+from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data.fingerprint import fingerprint
+from recbole_leaprec.data.prepared import cache_of, put_state, state_of
 from recbole_leaprec.data.sequences import Sequences
 from recbole_leaprec.did_you_mean import did_you_mean
 
@@ -40,6 +46,28 @@ class SequenceDataset(CompatDataset):
         targets: `[len(self)]` flat positions; set on the splits that `build` returns.
         short_users, short_interactions: how many were dropped, as too short for leave-one-out.
     """
+
+    def _from_scratch(self):
+        """What was kept of an earlier start, if it was made of the same; else all of RecBole's loading, and keep it."""
+        self._get_preset()
+        if not Path(self.dataset_path).exists():
+            self._download()  # before the files are looked at
+        cache = cache_of(self) if self.config["data_cache"] and not self.config["additional_feat_suffix"] else None
+        kept = cache.load() if cache else None
+        if kept:
+            values, arrays = kept
+            self._get_field_from_config()
+            put_state(self, values, arrays)
+            for warning in values["warnings"]:
+                self.logger.warning(warning)
+        else:
+            with _warnings_of(self.logger) as warnings:
+                super()._from_scratch()
+                self._flatten()
+            if cache:
+                values, arrays = state_of(self)
+                cache.save({**values, "warnings": warnings}, arrays)
+        self._aug_presets()  # names of the list fields, which some of RecBole's models ask the dataset for
 
     def _get_download_url(self, url_file, allow_none=False):
         url = super()._get_download_url(url_file, allow_none=True)
@@ -137,6 +165,7 @@ class SequenceDataset(CompatDataset):
 
     def _drop_short_users(self) -> int:
         counts = self.inter_feat[self.uid_field].value_counts()
+        counts = counts[counts > 0]  # names that the filters have left nothing of are still known
         short = counts.index[counts < SHORTEST]
         if len(short) == len(counts):
             raise ValueError(
@@ -148,12 +177,13 @@ class SequenceDataset(CompatDataset):
             self.user_feat = self.user_feat[~self.user_feat[self.uid_field].isin(short)]
         return len(short)
 
-    def _change_feat_format(self):
+    def _flatten(self) -> None:
         """Sort once, in the double precision that the file was read with, and keep users and items alone."""
-        ordered = self.inter_feat.sort_values([self.uid_field, self.time_field], kind="stable")
-        self.inter_feat = ordered[[self.uid_field, self.iid_field]]
-        super()._change_feat_format()
-        self._aug_presets()  # names of the list fields, which some of RecBole's models ask the dataset for
+        user, item, time = (self.inter_feat[field].to_numpy() for field in (self.uid_field, self.iid_field, self.time_field))
+        order = time.argsort(kind="stable")
+        order = order[user[order].argsort(kind="stable")]
+        self.inter_feat = pd.DataFrame({self.uid_field: user[order], self.iid_field: item[order]}, copy=False)
+        self._change_feat_format()
         counts = torch.bincount(self.inter_feat[self.uid_field], minlength=self.user_num)
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         self.sequences = Sequences(self.inter_feat[self.iid_field], offsets)
@@ -188,7 +218,6 @@ class SequenceDataset(CompatDataset):
 
     def build(self):
         """Split by leave-one-out: a user's last item is for test, the one before it for validation."""
-        self._change_feat_format()
         begin, end = self.sequences.offsets[:-1], self.sequences.offsets[1:]
         position, user = torch.arange(len(self)), self.inter_feat[self.uid_field]
         in_training = position < self.sequences.training_end[user]
@@ -234,9 +263,22 @@ class SequenceDataset(CompatDataset):
         if field is None:
             return tokens
         path = Path(self.dataset_path) / f"{self.dataset_name}.item"
-        rows = read_atomic(path, self.config, {self.iid_field, field}).dropna()
+        rows = read_text(path, self.config, {self.iid_field, field}).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
         return [names.get(token, token) for token in tokens]
+
+
+@contextmanager
+def _warnings_of(logger: logging.Logger) -> Iterator[list[str]]:
+    """What a logger is told to warn of meanwhile."""
+    told: list[str] = []
+    listener = logging.Handler(logging.WARNING)
+    listener.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(listener)
+    try:
+        yield told
+    finally:
+        logger.removeHandler(listener)
 
 
 def _told_fields(path: Path, config: Config) -> str:

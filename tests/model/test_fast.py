@@ -7,6 +7,7 @@ import torch
 from recbole.model.layers import TransformerEncoder
 from torch import nn
 
+from recbole_leaprec.model import fast
 from recbole_leaprec.model.fast import FastDropout, FusedEncoder, speed_up
 
 
@@ -40,20 +41,40 @@ def test_the_fused_encoder_computes_what_recboles_does(activation, heads, how, m
         if isinstance(module, nn.Dropout):
             module.p = 1e-12 if how == "training" else 0.0  # drops nothing, and goes the way of one that does
     slow.train(how != "eval")
-    fast = FusedEncoder(copy.deepcopy(slow)).train(how != "eval")
+    quick = FusedEncoder(copy.deepcopy(slow)).train(how != "eval")
     x = torch.randn(3, 9, 12, dtype=torch.float64)
     one, other = x.clone().requires_grad_(), x.clone().requires_grad_()
     given = padding_mask(9) if mask == "padding" else causal_mask(9)
     expected = slow(one, given.expand(3, 1, 9, 9), output_all_encoded_layers=True)
-    got = fast(other, None if mask == "none" else given, output_all_encoded_layers=True)
+    got = quick(other, None if mask == "none" else given, output_all_encoded_layers=True)
     for layer, same in zip(got, expected, strict=True):
         torch.testing.assert_close(layer, same)
     weight = torch.randn(3, 9, 12, dtype=torch.float64)
     (expected[-1] * weight).sum().backward()
     (got[-1] * weight).sum().backward()
     torch.testing.assert_close(other.grad, one.grad)
-    for (name, slow_one), fast_one in zip(slow.named_parameters(), fast.parameters(), strict=True):
+    for (name, slow_one), fast_one in zip(slow.named_parameters(), quick.parameters(), strict=True):
         torch.testing.assert_close(fast_one.grad, slow_one.grad, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("mask", [None, padding_mask(9)])
+@pytest.mark.parametrize("at_once", [1, 700])
+def test_attention_in_pieces_is_that_of_all_rows_at_once(monkeypatch, heads, mask, at_once):
+    whole = nn.ModuleList([make_encoder("gelu", heads)])
+    speed_up(whole)
+    parts = copy.deepcopy(whole)
+    x = torch.randn(3, 9, 12, dtype=torch.float64)
+    results = []
+    for encoder, limit in ((whole, fast._IN_CACHE), (parts, at_once)):
+        monkeypatch.setattr(fast, "_IN_CACHE", limit)
+        torch.manual_seed(4)
+        inputs = x.clone().requires_grad_()
+        output = encoder[0](inputs, mask)[-1]
+        (output * x).sum().backward()
+        results.append([output, inputs.grad, *(parameter.grad for parameter in encoder.parameters())])
+    for expected, got in zip(*results, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

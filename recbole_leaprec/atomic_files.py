@@ -1,0 +1,121 @@
+"""RecBole's atomic files, read as text or, faster, straight into numbers and codes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+
+MAKE_ATOMIC = "`leaprec data csv --interactions=FILE --items=FILE` makes atomic files out of tables"
+
+NO_NUMBER = ("na", "n/a", "nan", "null", "none")
+"""What is as good as an empty field where a number should be."""
+
+TOKEN, FLOAT = "token", "float"
+"""RecBole's names for the types of fields that hold one name, and one number; there are sequences of both, too."""
+
+_BLOCK = 2**23
+"""Bytes that Arrow reads at a time."""
+
+
+def columns_of(path: str | Path, config: Any) -> list[str]:
+    """What stands between the signs of the header: `<field>:<type>`."""
+    with open(path, encoding=config["encoding"]) as file:
+        return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
+
+
+def fields_of(path: str | Path, config: Any) -> list[str]:
+    """The fields that an atomic file has, in its order; ValueError if it has one twice."""
+    fields = [column.partition(":")[0] for column in columns_of(path, config)]
+    for field in fields:
+        if fields.count(field) > 1:
+            raise ValueError(f"{path}: there are two fields {field!r} in the header")
+    return fields
+
+
+def read_text(path: str | Path, config: Any, fields: Collection[str]) -> pd.DataFrame:
+    """These fields of an atomic file, as text.
+
+    Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
+    """
+    names = fields_of(path, config)
+    _check_width(path, config, len(names))
+    try:
+        return pd.read_csv(
+            path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=names, usecols=list(fields),
+            dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
+        )  # fmt: skip
+    except ValueError as error:  # pandas' errors of parsing are such
+        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}. {MAKE_ATOMIC}") from error
+
+
+def read_typed(path: str | Path, config: Any, types: Mapping[str, str]) -> pd.DataFrame:
+    """Fields of an atomic file by their types: tokens as categories, which hold each name once, floats as numbers, the rest as text.
+
+    Args:
+        types: `token`, `float`, or another that stays text, by field.
+
+    Raises:
+        ValueError: the file does not fit its header, or a number is none.
+    """
+    names = fields_of(path, config)
+    table = _read_with_arrow(path, config, names, types)
+    if table is not None:
+        return pd.DataFrame({field: table[field].to_pandas() for field in types}, copy=False)
+    frame = read_text(path, config, types)
+    for field, kind in types.items():
+        if kind == FLOAT:
+            frame[field] = _numbers(frame[field], path, field == config["TIME_FIELD"])
+        elif kind == TOKEN:
+            frame[field] = frame[field].astype("category")
+    return frame
+
+
+def _read_with_arrow(path: str | Path, config: Any, names: list[str], types: Mapping[str, str]) -> pa.Table | None:
+    """None for a file that is not plain: rows of another width, blank lines, words for numbers. pandas reads these, or says what is wrong."""
+    sign = config["field_separator"]
+    if len(sign) != 1 or not sign.isascii() or len(names) < 2:
+        return None
+    arrow = {TOKEN: pa.dictionary(pa.int32(), pa.string()), FLOAT: pa.float64()}
+    try:
+        table = pyarrow.csv.read_csv(
+            path,
+            pyarrow.csv.ReadOptions(column_names=names, skip_rows=1, encoding=config["encoding"] or "utf-8", block_size=_BLOCK),
+            pyarrow.csv.ParseOptions(delimiter=sign, quote_char=False, double_quote=False, escape_char=False),
+            pyarrow.csv.ConvertOptions(
+                column_types={field: arrow.get(kind, pa.string()) for field, kind in types.items()},
+                include_columns=list(types), null_values=[""], strings_can_be_null=True,
+            ),
+        )  # fmt: skip
+    except (pa.ArrowInvalid, UnicodeError):
+        return None
+    return table.unify_dictionaries()
+
+
+def _numbers(column: pd.Series, path: str | Path, is_time: bool) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = numbers.isna() & column.notna() & ~column.str.strip().str.lower().isin(NO_NUMBER)
+    if wrong.any():
+        line = int(wrong.idxmax())
+        raise ValueError(
+            f"{path}: {int(wrong.sum())} values of {column.name}:float are not numbers, the first in line {line + 2} is "
+            f"{column[line]!r}" + ("; write epoch seconds" if is_time else "")
+        )
+    return numbers
+
+
+def _check_width(path: str | Path, config: Any, fields: int) -> None:
+    """ValueError for a row with more fields than the header: pandas would take its first for a label, and shift all others."""
+    sign = config["field_separator"]
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.count(sign.encode()) >= fields:
+                raise ValueError(
+                    f"{path}, line {number}: {line.count(sign.encode()) + 1} fields, and the header has {fields}; does a text hold "
+                    f"the sign between the fields, {sign!r} (field_separator)? {MAKE_ATOMIC}"
+                )
