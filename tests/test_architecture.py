@@ -35,8 +35,7 @@ LAYERS = [
     },
     {"run_folder", "run_log", "run", "quick_start"},
     {"analysis", "cluster"},
-    {"page", "parallel", "recommend"},
-    {"tune"},
+    {"page", "parallel", "recommend", "tune"},
     {"study", "serve"},
     {"report", "doctor"},
     {

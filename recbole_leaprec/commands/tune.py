@@ -30,7 +30,6 @@ _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
 @option("concurrent", Count(), "trials at a time", shown="as many as there is room for")
 @option("cpus_per_trial", Number(above=0), "CPUs per trial, and torch threads", 1)
 @option("gpus_per_trial", Number(), "GPUs per trial, parts allowed; with 0, trials run on CPUs", 0)
-@option("workers_per_trial", Count(), "processes that train a trial together and share its CPUs and GPUs evenly", 1)
 @option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
 @option("resume", Flag(), "go on with the search in output_dir, as it was started; trials may be more", False)
 @output_dir("output/tune-<time>")

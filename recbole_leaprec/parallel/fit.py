@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recbole_leaprec.cluster import given_gpus
-from recbole_leaprec.files import write_yaml
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ RETRIES = 10
 SCRATCH = ".ray-train-"
 """How the name of a folder begins, inside that of a run, that is there while workers train."""
 
-ERROR, ROOM = "error.txt", "placement_group.txt"
-"""Files in it: what a worker said that cannot go on; and the name that Ray has for what the workers take up."""
+ERROR = "error.txt"
+"""A file in it: what a worker said that cannot go on."""
 
 AfterEpoch = Callable[["LeapRecTrainer", Any, int], dict[str, Any]]
 """Called by the first worker with its trainer, the validation data and the epoch; what it returns goes to who has started all."""
@@ -54,11 +52,10 @@ def fit_in_parallel(
     workers: Workers,
     after_validation: AfterEpoch,
     told: Callable[[dict[str, Any]], None],
-    retries: int = RETRIES,
 ) -> None:
     """Train into the folder of a run, from its state on if it has one; ray must be connected.
 
-    The first worker leaves config.yaml, model.pth and state.pth there, as a training in one process does. When a worker is lost, all begin
+    The first worker leaves model.pth and state.pth there, as a training in one process does. When a worker is lost, all begin
     again from the state of the last epoch.
 
     Args:
@@ -66,7 +63,6 @@ def fit_in_parallel(
         folder: where all machines see it.
         after_validation: goes to the first worker by pickle.
         told: gets what `after_validation` returns, in this process.
-        retries: how many times workers may be lost.
 
     Raises:
         ValueError: the training cannot go on, with the worker's own error.
@@ -90,14 +86,14 @@ def fit_in_parallel(
                 use_gpu=bool(workers.gpus),
                 resources_per_worker={"CPU": workers.cpus, **({"GPU": workers.gpus} if workers.gpus else {})},
             ),
-            run_config=RunConfig(name="train", storage_path=scratch, failure_config=FailureConfig(max_failures=retries)),
+            run_config=RunConfig(name="train", storage_path=scratch, failure_config=FailureConfig(max_failures=RETRIES)),
         )
         try:
             with _quiet_train():
                 trainer.fit()
         except TrainingFailedError as error:
             raise ValueError(
-                f"the training in {folder} lost workers more than {retries} times: {_last_line(error)}"
+                f"the training in {folder} lost workers more than {RETRIES} times: {_last_line(error)}"
             ) from error
         if (Path(scratch) / ERROR).is_file():
             raise ValueError((Path(scratch) / ERROR).read_text(encoding="utf-8"))
@@ -118,7 +114,6 @@ def _work(given: dict[str, Any]) -> None:
 def _train(given: dict[str, Any]) -> None:
     """From the data to the last epoch."""
     from ray.train import get_context
-    from ray.util import get_current_placement_group
 
     from recbole_leaprec.config import LeapRecConfig
     from recbole_leaprec.parallel.trainer import ParallelTrainer
@@ -127,9 +122,6 @@ def _train(given: dict[str, Any]) -> None:
     from recbole_leaprec.training_state import restore_state
 
     folder, first = Path(given["folder"]), get_context().get_world_rank() == 0
-    room = get_current_placement_group()
-    if first and room is not None:
-        (Path(given["scratch"]) / ROOM).write_text(room.id.hex(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as scratch:
         own = {
             "output_dir": str(folder) if first else scratch,
@@ -141,8 +133,6 @@ def _train(given: dict[str, Any]) -> None:
         with run_log(config) as log:
             if first:
                 log.write_to(folder / "train.log")
-                if not (folder / "config.yaml").is_file():
-                    write_yaml(folder / "config.yaml", config.plain())
             run = Run.prepare(config, resumed=True)
             trainer = ParallelTrainer(config, run.model, run.dataset)
             if (folder / STATE).is_file():
@@ -152,21 +142,6 @@ def _train(given: dict[str, Any]) -> None:
                 given["queue"].put(given["after_validation"](trainer, valid_data, epoch))
 
             run.fit(trainer, after_validation if first else None, resumable=first)
-
-
-def clear_away(folder: Path) -> None:
-    """Free what a training took up whose process was killed, and remove what it left in the folder of its run.
-
-    Ray Train would do the first by itself, but only where Ray's dashboard runs.
-    """
-    from ray import PlacementGroupID
-    from ray.util.placement_group import PlacementGroup, remove_placement_group
-
-    for scratch in folder.glob(f"{SCRATCH}*"):
-        if (scratch / ROOM).is_file():
-            remove_placement_group(PlacementGroup(PlacementGroupID.from_hex((scratch / ROOM).read_text(encoding="utf-8"))))
-        shutil.rmtree(scratch)
-    (folder / STATE).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import yaml
 
 from recbole_leaprec.files import write_csv, write_json, write_yaml, written_whole
 from recbole_leaprec.keys import MACHINE_KEYS
-from recbole_leaprec.parallel.fit import clear_away
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.settings import SearchSettings
@@ -38,7 +37,6 @@ def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | No
     if not path.is_file():
         return None
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    clear_away(path.parent)
     if record["status"] == "running":
         record["status"] = "finished" if record["epochs"] >= epochs else "stopped early"
         write_json(path, record)

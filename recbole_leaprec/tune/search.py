@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recbole_leaprec.cluster import check_room, connected, interrupts_as_before, room_in_all
+from recbole_leaprec.cluster import check_room, connected, interrupts_as_before
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.defaults import TRIALS
 from recbole_leaprec.files import write_json
@@ -40,7 +40,6 @@ def tune(
     concurrent: int | None = None,
     cpus_per_trial: float = 1,
     gpus_per_trial: float = 0,
-    workers_per_trial: int = 1,
     ray_address: str | None = None,
     resume: bool = False,
     show_progress: bool = True,
@@ -56,7 +55,6 @@ def tune(
         search: `random` or `tpe` (Optuna).
         early_stopping: whether ASHA stops trials that fall behind.
         concurrent: trials at a time; None for as many as there are CPUs or GPUs for.
-        workers_per_trial: processes that train a trial together, over Ray Train; they share its CPUs and GPUs evenly.
         resume: go on with the search that `output_dir` holds, with the settings it was started with; `trials` alone may be
             others, to go on for longer.
 
@@ -78,12 +76,10 @@ def tune(
         settings = SearchSettings.begin(
             folder, space, LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict), objective=objective,
             trials=TRIALS if trials is None else trials, search=search, early_stopping=early_stopping, concurrent=concurrent,
-            cpus=cpus_per_trial, gpus=gpus_per_trial, workers=workers_per_trial,
+            cpus=cpus_per_trial, gpus=gpus_per_trial,
         )  # fmt: skip
     with connected(ray_address) as own:
-        each = {"CPU": settings.cpus / settings.workers, "GPU": settings.gpus / settings.workers}
-        what = "a trial" if settings.workers == 1 else "a worker of a trial (workers_per_trial)"
-        check_room(each, f"{what} (cpus_per_trial, gpus_per_trial)", own, settings.workers)
+        check_room({"CPU": settings.cpus, "GPU": settings.gpus}, "a trial (cpus_per_trial, gpus_per_trial)", own)
         folder.mkdir(parents=True, exist_ok=True)
         settings.write()
         interrupted = _run(settings, show_progress)
@@ -140,9 +136,7 @@ def _run(settings: SearchSettings, show_progress: bool) -> bool:
     left = settings.trials - len(done)
     if left < 1:
         return False
-    # Workers of a trial ask for what they need themselves; the trial must ask for something, so a byte.
-    needed = {"cpu": settings.cpus, "gpu": settings.gpus} if settings.workers == 1 else {"cpu": 0.0, "memory": 1.0}
-    trainable = with_resources(partial(run_trial, settings=settings), needed)
+    trainable = with_resources(partial(run_trial, settings=settings), {"cpu": settings.cpus, "gpu": settings.gpus})
     table = LiveTable(settings, folder, done, show_progress)
     tuner = Tuner(
         trainable,
@@ -150,7 +144,7 @@ def _run(settings: SearchSettings, show_progress: bool) -> bool:
             metric="score",
             mode="max",
             num_samples=left,
-            max_concurrent_trials=_concurrent(settings),
+            max_concurrent_trials=settings.concurrent,
             search_alg=_searcher(settings, done, cut_off),
             scheduler=_scheduler(settings),
         ),
@@ -161,14 +155,6 @@ def _run(settings: SearchSettings, show_progress: bool) -> bool:
     with table, interrupts_as_before():
         tuner.fit()  # Ray takes Ctrl-C for itself and returns: trials are left then
     return table.unfinished()
-
-
-def _concurrent(settings: SearchSettings) -> int | None:
-    """Trials at a time; of those with several workers, no more than there is room for, or they would wait for each other."""
-    if settings.workers == 1:
-        return settings.concurrent
-    room = min(room_in_all(name) // count for name, count in (("CPU", settings.cpus), ("GPU", settings.gpus)) if count)
-    return max(1, min(int(room), settings.concurrent or settings.trials))
 
 
 def _searcher(settings: SearchSettings, done: list[dict[str, Any]], cut_off: list[dict[str, Any]]) -> Searcher:

@@ -29,7 +29,6 @@ class SearchSettings:
         metrics: those that an evaluation gives, such as ndcg@10.
         concurrent: trials at a time; None for as many as there is room for.
         cpus, gpus: per trial.
-        workers: processes that train a trial together, and share its CPUs and GPUs evenly.
         space: kind and arguments of each key's distribution.
     """
 
@@ -44,7 +43,6 @@ class SearchSettings:
     gpus: float
     folder: str
     space: dict[str, list[Any]]
-    workers: int = 1
 
     @property
     def path(self) -> Path:
@@ -64,13 +62,11 @@ class SearchSettings:
         concurrent: int | None,
         cpus: float,
         gpus: float,
-        workers: int,
     ) -> SearchSettings:
         """A new search; ValueError for anything that would only be found in a trial."""
         if space is None:
             raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
         _check_options(trials, search, early_stopping, concurrent, cpus, gpus)
-        check_count("workers_per_trial", workers)
         if (folder / "settings.json").exists():
             raise ValueError(f"output_dir {folder} already holds a search; --resume=True goes on with it, or name another")
         shared = config.plain()
@@ -84,20 +80,7 @@ class SearchSettings:
         with run_log(config):
             # What is wrong with it would fail every trial, and if it has to be downloaded, all would at once.
             create_dataset(config)
-        return cls(
-            shared,
-            text,
-            metrics,
-            trials,
-            search,
-            early_stopping,
-            concurrent,
-            cpus,
-            gpus,
-            str(folder),
-            distributions,
-            workers,
-        )
+        return cls(shared, text, metrics, trials, search, early_stopping, concurrent, cpus, gpus, str(folder), distributions)
 
     @classmethod
     def resume(cls, folder: Path, trials: int | None, done: int) -> SearchSettings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,22 +46,8 @@ def run_trial(sample: dict[str, Any], settings: SearchSettings) -> None:
 
 
 def _train(sample: dict[str, Any], settings: SearchSettings, folder: Path, save: Callable[..., None]) -> None:
-    from ray import tune
-
-    figures: dict[str, Any] = {}
-
-    def tell(found: dict[str, Any]) -> None:
-        figures.update(found["figures"])
-        save(epochs=found["epoch"], **figures)
-        tune.report({"score": figures["score"], "epoch": found["epoch"]})
-
-    (_train_alone if settings.workers == 1 else _train_together)(sample, settings, folder, tell)
-
-
-def _train_alone(
-    sample: dict[str, Any], settings: SearchSettings, folder: Path, tell: Callable[[dict[str, Any]], None]
-) -> None:
     import torch
+    from ray import tune
 
     from recbole_leaprec.config import LeapRecConfig
     from recbole_leaprec.run import train_only
@@ -70,30 +55,18 @@ def _train_alone(
     torch.set_num_threads(max(1, int(settings.cpus)))
     own = {"output_dir": str(folder), "show_progress": False, "gpu_id": given_gpus() if settings.gpus else ""}
     config = LeapRecConfig(config_dict={**settings.config, **sample, **own})
-    train_only(config, lambda trainer, valid_data, epoch: tell(_figures(settings, trainer, valid_data, epoch)))
-
-
-def _train_together(
-    sample: dict[str, Any], settings: SearchSettings, folder: Path, tell: Callable[[dict[str, Any]], None]
-) -> None:
-    from recbole_leaprec.parallel.fit import Workers, fit_in_parallel
-
-    folder.mkdir(parents=True, exist_ok=True)
-    workers = Workers(settings.workers, settings.cpus / settings.workers, settings.gpus / settings.workers)
-    # A trial that is stopped loses its workers: they must not begin again.
-    fit_in_parallel({**settings.config, **sample}, folder, workers, partial(_figures, settings), tell, retries=0)
-
-
-def _figures(settings: SearchSettings, trainer: LeapRecTrainer, valid_data: Any, epoch: int) -> dict[str, Any]:
-    """What an epoch is worth: `epoch`, from 1, and `figures`, if it is the best so far."""
+    objective = parse_objective(settings.objective, settings.metrics, config["beta"])
     figures: dict[str, Any] = {}
-    if trainer.cur_step == 0:
-        config = trainer.config
-        objective = parse_objective(settings.objective, settings.metrics, config["beta"])
-        score, lam = objective.score(trainer.best_valid_result, _sweep(objective, trainer, valid_data, config))
-        valid = {f"valid/{name}": float(value) for name, value in trainer.best_valid_result.items()}
-        figures = {"score": score, "best_epoch": epoch + 1, **({} if lam is None else {"lambda": lam}), **valid}
-    return {"epoch": epoch + 1, "figures": figures}
+
+    def report(trainer: LeapRecTrainer, valid_data: Any, epoch: int) -> None:
+        if trainer.cur_step == 0:  # this epoch is the best so far
+            score, lam = objective.score(trainer.best_valid_result, _sweep(objective, trainer, valid_data, config))
+            valid = {f"valid/{name}": float(value) for name, value in trainer.best_valid_result.items()}
+            figures.update(score=score, best_epoch=epoch + 1, **({} if lam is None else {"lambda": lam}), **valid)
+        save(epochs=epoch + 1, **figures)
+        tune.report({"score": figures["score"], "epoch": epoch + 1})
+
+    train_only(config, report)
 
 
 def _sweep(objective: Objective, trainer: LeapRecTrainer, valid_data: Any, config: LeapRecConfig) -> list[Point]:

@@ -342,27 +342,6 @@ def test_what_would_fail_every_trial_is_said_before_any(tmp_path, options, messa
 
 
 @pytest.mark.ray
-@pytest.mark.slow
-def test_trials_of_two_workers_come_to_the_same_as_trials_of_one(tmp_path):
-    space = space_file(tmp_path, "learning_rate: {choice: [1.0e-9, 0.01]}\n")
-    no_dropout = {"hidden_dropout_prob": 0.0, "attn_dropout_prob": 0.0}
-    tables = []
-    for workers in (1, 2):
-        folder = tmp_path / str(workers)
-        result = tune(
-            space, folder, config_dict={**QUICK, **no_dropout, "seed": 20}, search="random", trials=3, concurrent=1,
-            objective="ndcg@10 subject to skl@10 <= 0.8", workers_per_trial=workers, cpus_per_trial=workers, show_progress=False,
-        )  # fmt: skip
-        assert result["done"] == 3
-        tables.append(pd.read_csv(folder / "trials.csv").sort_values("trial"))
-        left = {path.name for path in folder.glob("trials/*/*")}
-        assert not {name for name in left if name.startswith(".") or name == "state.pth"}
-    for column in ("config/learning_rate", "status", "epochs"):
-        assert sorted(tables[0][column]) == sorted(tables[1][column])
-    assert sorted(tables[0]["score"]) == pytest.approx(sorted(tables[1]["score"]), abs=1e-3)
-
-
-@pytest.mark.ray
 def test_ctrl_c_belongs_to_the_caller_again_after_a_search(searched):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
