@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recbole_leaprec.cluster import given_gpus
+from recbole_leaprec.cluster import given_gpus, interrupts_as_before
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ def fit_in_parallel(
             run_config=RunConfig(name="train", storage_path=scratch, failure_config=FailureConfig(max_failures=RETRIES)),
         )
         try:
-            with _quiet_train():
+            with _quiet_train(), interrupts_as_before():
                 trainer.fit()
+        except SystemExit as stopped:  # what Ray Train makes of Ctrl-C
+            raise KeyboardInterrupt from stopped
         except TrainingFailedError as error:
             raise ValueError(
                 f"the training in {folder} lost workers more than {RETRIES} times: {_last_line(error)}"
