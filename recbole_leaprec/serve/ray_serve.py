@@ -59,4 +59,6 @@ def _app(given: dict[str, Any], token: str | None) -> Any:
     limits = Limits(batch=given["batch"], waiting=2 * given["batch"], seconds=given["seconds"])
     changes: dict[str, Any] = {name: given[name] for name in ("reranker", "rerank_lambda") if name in given}
     rules: dict[str, Any] = {name: given[name] for name in ("allow", "deny", "items") if name in given}
-    return make_app(open_service(given["checkpoint"], changes, given["k"], limits=limits, **rules), token)
+    service = open_service(given["checkpoint"], changes, given["k"], limits=limits, **rules)
+    service.keep_all()
+    return make_app(service, token)

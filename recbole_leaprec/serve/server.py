@@ -28,6 +28,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 def run_server(service: Service, listening: socket.socket) -> None:
     """Answer requests until Ctrl-C or SIGTERM; those that are being answered then are finished."""
+    service.keep_all()
     config = uvicorn.Config(
         make_app(service, os.environ.get(TOKEN)), log_level="warning", access_log=False, timeout_graceful_shutdown=30
     )
