@@ -53,7 +53,7 @@ def recommend_folder(
     source, footers, files = checked_folder(histories, "histories", columns, check_schema)
     rules = {name: value for name, value in arguments.items() if name not in ("checkpoint", "changes")}
     settings = {
-        "histories": source.text,
+        "histories": source.path,  # an address may hold a password
         "files of histories": fingerprint(files),
         "checkpoint": file_fingerprint(arguments["checkpoint"]),
         **arguments["changes"],

@@ -240,7 +240,7 @@ def s3(tmp_path, monkeypatch):
             monkeypatch.setenv(name, value)
         try:
             wait_for(lambda: "Running on" in (tmp_path / "s3.log").read_text(), "the S3 server")
-            pa.fs.S3FileSystem(allow_bucket_creation=True).create_dir(BUCKET)
+            pa.fs.FileSystem.from_uri(f"s3://{BUCKET}?allow_bucket_creation=true")[0].create_dir(BUCKET)
             yield f"s3://{BUCKET}"
         finally:
             os.killpg(server.pid, signal.SIGKILL)
