@@ -61,9 +61,9 @@ def recommend(
         ValueError: bad arguments or files; nothing is written then, but for lists of a folder that were done before a bad row was
             found. A file is there as a whole or not at all.
     """
+    from recbole_leaprec.folder import check_folders
     from recbole_leaprec.keys import check_count, check_engine
     from recbole_leaprec.recommend import engines
-    from recbole_leaprec.recommend.folder import check_folders
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.rules import read_rules
     from recbole_leaprec.recommend.writer import check_out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,18 +16,17 @@ import pyarrow as pa
 import ray
 import ray.data
 import ray.exceptions
-from ray.data.block import Block
 from tqdm import tqdm
 
 from recbole_leaprec.cluster import quiet_data, ray_node
+from recbole_leaprec.folder import Folder, Footer
+from recbole_leaprec.list_sink import CONTENT, ERROR, NAME, ListSink
 from recbole_leaprec.recommend.file_workers import NODE, RETRIES
-from recbole_leaprec.recommend.folder import Folder, Footer
 from recbole_leaprec.recommend.list_folder import ListFolder, packed
 
 PATH = "path"
 """The column where Ray Data puts the file that a row is of."""
 
-NAME, CONTENT, ERROR = "name", "content", "error"
 LOOK = 2.0
 """Seconds from one look at what is done to the next."""
 
@@ -62,20 +61,6 @@ class FolderWorker:
         except ValueError as found:
             error = str(found)
         return pa.table({NAME: [name], CONTENT: pa.array([content], pa.large_binary()), ERROR: [error]})
-
-
-class ListSink(ray.data.Datasink[None]):
-    """Ray Data's writing: a file per row. What is written twice has the same name and the same content."""
-
-    def __init__(self, folder: Folder):
-        self._folder = folder
-
-    def write(self, blocks: Iterable[Block], ctx: Any) -> None:
-        for block in blocks:
-            for name, content, error in zip(*(block.column(one) for one in (NAME, CONTENT, ERROR)), strict=True):
-                if error.as_py():
-                    raise ValueError(error.as_py())
-                self._folder.write_whole(name.as_py(), content.as_buffer())
 
 
 def make_lists(
@@ -153,7 +138,7 @@ def _run(
             num_cpus=1,
         )
         # Writing waits for the network or the disk. Had it to wait for a CPU, workers that have them all would wait for it.
-        made.write_datasink(ListSink(out), ray_remote_args={"num_cpus": 0})
+        made.write_datasink(ListSink(out), ray_remote_args={"num_cpus": 0}, concurrency=workers)
 
 
 @contextmanager

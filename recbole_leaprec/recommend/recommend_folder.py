@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from recbole_leaprec.cluster import connected
+from recbole_leaprec.folder import checked_folder
 from recbole_leaprec.recommend import engines
-from recbole_leaprec.recommend.folder import checked_folder
 from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, check_schema, check_users
 from recbole_leaprec.recommend.list_folder import ListFolder, file_fingerprint, fingerprint, packed

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from recbole_leaprec.cli import main
+from recbole_leaprec.folder import Folder
 from recbole_leaprec.recommend import engines, recommend
 from recbole_leaprec.recommend.file_workers import NODE
-from recbole_leaprec.recommend.folder import Folder
 from recbole_leaprec.recommend.list_folder import FINISHED, STARTED
 from tests.recommend.test_model_file import train
 from tests.test_cluster import free_port, two_nodes, wait_for
