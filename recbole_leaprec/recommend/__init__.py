@@ -73,9 +73,9 @@ def recommend(
     check_count("k", k)
     folders = check_folders(engine, out, histories=histories)
     if not folders:
-        out = check_out(out)
         if histories is not None:
             check_file(histories)
+        out = check_out(out)
     changes = dict(config_dict or {})
     if "topk" in changes:
         raise ValueError(f"topk: k says how long the lists are, got topk {changes['topk']!r}")

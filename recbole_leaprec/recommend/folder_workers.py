@@ -59,7 +59,7 @@ class FolderWorker:
             lists, counted = self.make(name, table.drop_columns(PATH))
             content = packed(lists, {**counted, NODE: self._node})
         except ValueError as found:
-            error = str(found)
+            error = str(found).replace("\n", " ")
         return pa.table({NAME: [name], CONTENT: pa.array([content], pa.large_binary()), ERROR: [error]})
 
 
@@ -100,7 +100,7 @@ def make_lists(
                 _run(source, {name: rows[name] for name in missing}, columns, out.folder, worker, arguments, workers)
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, ValueError):
-                    raise ValueError(str(error.cause)) from error
+                    raise ValueError(str(error.cause).splitlines()[0]) from error  # what comes after that is Ray's
                 raise
             except ray.exceptions.RayError as error:
                 failures += 1

@@ -20,6 +20,7 @@ from recbole_leaprec.recommend import engines, recommend
 from recbole_leaprec.recommend.file_workers import NODE
 from recbole_leaprec.recommend.list_folder import FINISHED, STARTED
 from tests.recommend.test_model_file import train
+from tests.recommend.test_rerank import NAMES, tables
 from tests.test_cluster import free_port, two_nodes, wait_for
 
 BUCKET = "lists"
@@ -171,7 +172,9 @@ def test_both_nodes_work_on_a_folder_and_no_list_is_lost_or_there_twice_when_one
     assert not [path for path in out.rglob(".*") if path.is_file()]
 
 
-def test_folders_that_cannot_be_worked_on_are_refused_in_one_sentence_and_nothing_is_written(checkpoint, tmp_path, capsys):
+def test_folders_that_cannot_be_worked_on_are_refused_in_one_sentence_and_nothing_is_written(
+    checkpoint, tmp_path, monkeypatch, capsys
+):
     source = write_folder(tmp_path / "in", 2)
     for name in ("empty", "odd", "mixed", "zero", "rows", "wrong", "full"):
         (tmp_path / name).mkdir()
@@ -203,7 +206,7 @@ def test_folders_that_cannot_be_worked_on_are_refused_in_one_sentence_and_nothin
         ("nofs://bucket/in", "out", "nofs://bucket/in is no folder that pyarrow can reach (--histories)"),
     ]
     before = sorted(tmp_path.rglob("*"))
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     for where, out, message in refused:
         words = [
             f"--checkpoint={checkpoint}",
@@ -220,6 +223,81 @@ def test_folders_that_cannot_be_worked_on_are_refused_in_one_sentence_and_nothin
     assert "in is a folder (--histories), which --engine=ray reads; got the engine local" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
     assert source.exists()
+
+
+def write_parts(folder, frame, files):
+    """A file per so many users, the same users in the file of the same name whatever the frame."""
+    for number in range(files):
+        own = frame[frame["user"].str.split().str[1].astype(int) % files == number]
+        path = folder / f"part-{number:03}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own.to_parquet(path)
+    return folder
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["histories", "preferences"])
+def test_candidates_in_folders_give_the_lists_of_one_file(tmp_path, kind):
+    candidates, items, past = tables(users=90)
+    candidates = pd.concat(
+        [candidates, pd.DataFrame([("u 7", "unheard", 9.0), ("u 8", "item 1", None)], columns=candidates.columns)]
+    )
+    shares = pd.DataFrame(
+        [(f"u {u}", name, u % 3 + n) for u in range(90) for n, name in enumerate(NAMES)],
+        columns=["user", "category", "share"],
+    )
+    likes = {"histories": past, "preferences": shares}[kind]
+    items.to_parquet(tmp_path / "items.parquet")
+    for name, frame in (("candidates", candidates), (kind, likes)):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        write_parts(tmp_path / name, frame, 5)
+    files = [f"--{name}={tmp_path / name}" for name in ("candidates", kind)]
+    settings = ["--k=5", "--rerank_lambda=0.6", f"--items={tmp_path / 'items.parquet'}"]
+    assert main(["rerank", *(f"{word}.parquet" for word in files), *settings, f"--out={tmp_path / 'lists.parquet'}"]) == 0
+    out = tmp_path / "lists"
+    assert main(["rerank", *files, *settings, f"--out={out}", "--engine=ray", "--workers=2"]) == 0
+    expected = pd.read_parquet(tmp_path / "lists.parquet")
+    lists = pd.concat([pq.ParquetFile(out / name).read().to_pandas() for name in names(out)])
+    assert lists.loc[lists["rank"] == 1, "user"].nunique() == 90
+    by = ["user", "rank"]
+    pd.testing.assert_frame_equal(lists.sort_values(by, ignore_index=True), expected.sort_values(by, ignore_index=True))
+    for name in names(out):
+        assert {*pd.read_parquet(out / name)["user"]} == {*pd.read_parquet(tmp_path / "candidates" / name)["user"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "histories" / "part-001.parquet").unlink(), "holds part-001.parquet, and histories does not: a user's candidates and histories must be in files of the same name"),
+        (lambda folder: tables()[2].drop(columns="items").to_parquet(folder / "histories" / "part-000.parquet"), "histories/part-000.parquet has no column 'item' (--histories)"),
+        (lambda folder: tables()[2].to_parquet(folder / "candidates" / "part-000.parquet"), "candidates/part-000.parquet has no column 'item' (--candidates)"),
+    ],
+)  # fmt: skip
+def test_folders_of_candidates_that_do_not_fit_are_refused(tmp_path, monkeypatch, capsys, change, message):
+    monkeypatch.chdir(tmp_path)
+    candidates, items, past = tables(users=12)
+    items.to_parquet("items.parquet")
+    for name, frame in (("candidates", candidates), ("histories", past)):
+        write_parts(tmp_path / name, frame, 2)
+    words = [
+        "rerank",
+        "--candidates=candidates",
+        "--histories=histories",
+        "--items=items.parquet",
+        "--out=out",
+        "--engine=ray",
+    ]
+    assert main([*words, "--target_skl=0.1"]) == 2
+    assert "target_skl: one file of candidates is enough to find the lambda" in capsys.readouterr().err
+    assert main([*words[:2], "--histories=items.parquet", *words[3:]]) == 2
+    assert (
+        "items.parquet is no folder (--histories), and --candidates is one: all must be, or none" in capsys.readouterr().err
+    )
+    change(tmp_path)
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
