@@ -17,7 +17,7 @@ PACKAGE = Path(recbole_leaprec.__file__).parent
 
 # From the ground up: a module may import those of its own layer and of the layers before it.
 LAYERS = [
-    {"", "defaults", "did_you_mean", "files", "interrupt", "lazy", "lr_schedule", "metric_titles", "slow_step"},
+    {"", "defaults", "did_you_mean", "files", "folder", "interrupt", "lazy", "lr_schedule", "metric_titles", "slow_step"},
     {"core", "convert"},
     {"reranking"},
     {"keys", "model_names"},
@@ -34,7 +34,7 @@ LAYERS = [
         "training_state",
     },
     {"run_folder", "run_log", "run", "quick_start"},
-    {"analysis", "cluster"},
+    {"analysis", "cluster", "list_sink"},
     {"page", "parallel", "recommend", "tune"},
     {"study", "serve"},
     {"report", "doctor"},

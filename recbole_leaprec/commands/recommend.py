@@ -13,11 +13,17 @@ from recbole_leaprec.keys import RECOMMENDATION_KEYS
 
 @command("recommend", about_keys=f"Keys that can be changed: {', '.join(sorted(RECOMMENDATION_KEYS))}")
 @CHECKPOINT
-@option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
+@option(
+    "out",
+    File(),
+    "a .parquet, .csv or .trec file to write, which is not there yet; or a folder, where histories are one",
+    needed=True,
+)
 @option(
     "histories",
     File(),
-    "a .parquet or .csv file with columns user and items, and leave_out if some must not be in a user's list",
+    "a .parquet or .csv file with columns user and items, and leave_out if some must not be in a user's list; with --engine=ray also "
+    "a folder of .parquet files, such as s3://bucket/folder: each becomes a file of lists",
     shown="all users of the dataset",
 )
 @list_rules
@@ -32,6 +38,7 @@ def recommend(keys: dict[str, Any], **options: Any) -> None:
     leaprec recommend --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth --out=lists.csv
     leaprec recommend --checkpoint=... --out=lists.parquet --histories=new_users.parquet --rerank_lambda=0.5
     leaprec recommend --checkpoint=... --out=run.trec --engine=ray --workers=4
+    leaprec recommend --checkpoint=... --out=s3://bucket/lists --histories=s3://bucket/histories --engine=ray
     """
     with loading():
         from recbole_leaprec.recommend import recommend as run

@@ -16,7 +16,13 @@ from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
     about_keys="Keys of the method, as for every other command: " + ", ".join(sorted(RERANK_KEYS)),
     listed=RERANK_KEYS,
 )
-@option("candidates", File(), "a .csv, .tsv or .parquet file with the columns user, item and score", needed=True)
+@option(
+    "candidates",
+    File(),
+    "a .csv, .tsv or .parquet file with the columns user, item and score; with --engine=ray also a folder of .parquet files, where all "
+    "rows of a user are in one file, and the history or the preference is in the file of the same name of a folder, too",
+    needed=True,
+)
 @option("items", File(), "one with the columns item and categories", needed=True)
 @option(
     "histories", File(), "one with the columns user and items, or user, item and timestamp", shown="none, with --preferences"
@@ -27,7 +33,12 @@ from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
     "one with the columns user, category and share, which are made to sum to 1 for each user; in the place of histories",
     shown="none, with --histories",
 )
-@option("out", File(), "a .parquet, .csv or .trec file to write, which is not there yet", needed=True)
+@option(
+    "out",
+    File(),
+    "a .parquet, .csv or .trec file to write, which is not there yet; or a folder, where candidates are one",
+    needed=True,
+)
 @option("k", Count(), "items per list", LIST_LENGTH)
 @option(
     "category_separator", Text(), "what stands between categories; list for lists, none for one per item", shown="guessed"

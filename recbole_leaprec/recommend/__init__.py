@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,11 +13,10 @@ from tqdm import tqdm
 from recbole_leaprec.data import SequenceDataset, create_dataset
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
 from recbole_leaprec.recommend.recommender import Recommender
+from recbole_leaprec.recommend.totals import Totals
 from recbole_leaprec.run_log import run_log
 
 __all__ = ["ENGINES", "Recommender", "recommend"]
-
-_logger = logging.getLogger(__name__)
 
 
 def recommend(
@@ -42,9 +40,11 @@ def recommend(
     Args:
         checkpoint: the model.pth of a run.
         out: a .parquet, .csv or .trec file. Parquet and CSV have the columns user, rank, item, score (the model's) and skl (of the
-            whole list); a TREC run is in the order of the lists.
+            whole list); a TREC run is in the order of the lists. Or a folder, where `histories` is one.
         histories: a .parquet or .csv file with the columns user and items; then the dataset is not read at all. None for all users
             of the dataset as it is now, each with all interactions. Users need not be known to the model; items that are not are skipped and counted.
+            With the Ray engine also a folder of .parquet files, or an address of one such as s3://bucket/folder. Then `out` is a
+            folder, too, and gets a file of lists for each of them, by the same name; if it is left unfinished, the same call goes on.
         config_dict: keys to change, those in `RECOMMENDATION_KEYS`: reranker, rerank_lambda, mask_history, ...
         items: a table with `item` and `categories`, in the place of the categories that the model was trained with.
         allow, deny: text files, an item per line: those that lists may hold, and those that none may hold.
@@ -58,8 +58,10 @@ def recommend(
         `unknown_items` and `empty_histories` there were, the mean `skl`, and `seconds`.
 
     Raises:
-        ValueError: bad arguments; nothing is written then. A file is there as a whole or not at all.
+        ValueError: bad arguments or files; nothing is written then, but for lists of a folder that were done before a bad row was
+            found. A file is there as a whole or not at all.
     """
+    from recbole_leaprec.folder import check_folders
     from recbole_leaprec.keys import check_count, check_engine
     from recbole_leaprec.recommend import engines
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
@@ -69,9 +71,11 @@ def recommend(
     started = time.perf_counter()
     check_engine(engine, workers)
     check_count("k", k)
-    out = check_out(out)
-    if histories is not None:
-        check_file(histories)
+    folders = check_folders(engine, out, histories=histories)
+    if not folders:
+        if histories is not None:
+            check_file(histories)
+        out = check_out(out)
     changes = dict(config_dict or {})
     if "topk" in changes:
         raise ValueError(f"topk: k says how long the lists are, got topk {changes['topk']!r}")
@@ -81,32 +85,33 @@ def recommend(
         )
     rules = {"titles": titles, **read_rules(allow, deny, items, show_progress)}
     recommender = Recommender(checkpoint, changes, k, **rules)
-    frames = (
-        of_dataset(_built(recommender.config), engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
-    )
-    batches = _Counted(frames)
+    if engine == "ray":
+        # A worker asks Ray for one CPU, so a GPU is not its to take.
+        changes |= {"rerank_lambda": recommender.reranking.lam, "target_skl": None, "gpu_id": ""}
+    arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k, **rules}
+    if folders:
+        from recbole_leaprec.recommend.recommend_folder import recommend_folder
+
+        totals = recommend_folder(recommender, arguments, histories or "", out, workers, ray_address, show_progress)
+    else:
+        out, totals = Path(out), Totals()
+        frames = (
+            of_dataset(_built(recommender.config), engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+        )
+        batches = _counted(frames, totals)
+        if engine == "local":
+            _write(map(recommender, batches), out, recommender.has_titles, show_progress, totals)
+        else:
+            from recbole_leaprec.cluster import connected
+
+            with connected(ray_address):
+                lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
+                _write(lists, out, recommender.has_titles, show_progress, totals)
     examples = ", ".join(map(repr, recommender.dataset.items[1:4]))
     unknown = (
         f"no item of {histories} is known to the model, whose items are such as {examples}; are there spaces between them?"
     )
-    if engine == "local":
-        counts = _write(map(recommender, batches), out, recommender.has_titles, show_progress, unknown)
-    else:
-        from recbole_leaprec.cluster import connected
-
-        # A worker asks Ray for one CPU, so a GPU is not its to take.
-        changes |= {"rerank_lambda": recommender.reranking.lam, "target_skl": None, "gpu_id": ""}
-        arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k, **rules}
-        with connected(ray_address):
-            lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
-            counts = _write(lists, out, recommender.has_titles, show_progress, unknown)
-    without, short = batches.rows - counts["users"], counts.pop("short")
-    if without or short:
-        _logger.warning(
-            "%d of %d users have fewer than %d items to recommend: %d lists are shorter, and %d users have none",
-            without + short, batches.rows, k, short, without,
-        )  # fmt: skip
-    return {**counts, "without_list": without, "seconds": time.perf_counter() - started, "out": str(out)}
+    return {**totals.summary(k, unknown), "seconds": time.perf_counter() - started, "out": str(out)}
 
 
 def _built(config: Any) -> SequenceDataset:
@@ -117,41 +122,16 @@ def _built(config: Any) -> SequenceDataset:
     return dataset
 
 
-class _Counted:
-    """Frames as they come, and how many `rows` they had."""
-
-    def __init__(self, frames: Iterator[pd.DataFrame]):
-        self._frames, self.rows = frames, 0
-
-    def __iter__(self) -> Iterator[pd.DataFrame]:
-        for frame in self._frames:
-            self.rows += len(frame)
-            yield frame
+def _counted(frames: Iterator[pd.DataFrame], totals: Totals) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        totals.histories += len(frame)
+        yield frame
 
 
-def _write(lists: Iterable[pd.DataFrame], out: Path, titles: bool, show_progress: bool, unknown: str) -> dict[str, Any]:
-    """Write the lists and count; warns with `unknown` if no history has a known item."""
-    from recbole_leaprec.recommend.recommender import FALLBACK, SHORT, SKIPPED
+def _write(lists: Iterable[pd.DataFrame], out: Path, titles: bool, show_progress: bool, totals: Totals) -> None:
     from recbole_leaprec.recommend.writer import open_writer
 
-    users, skipped, empty, short, skl = 0, 0, 0, 0, 0.0
     with open_writer(out, titles) as writer, tqdm(desc="lists", unit="user", disable=not show_progress) as bar:
         for rows in lists:
             writer.write(rows)
-            first = rows[rows["rank"] == 1]
-            users += len(first)
-            skipped += int(rows[SKIPPED].sum())
-            empty += int(rows[FALLBACK].sum())
-            short += int(rows[SHORT].sum())
-            skl += float(first["skl"].sum())  # nan of a user without a preference does not count
-            bar.update(len(first))
-    if skipped and empty == users:
-        _logger.warning(unknown)
-    calibrated = users - empty
-    return {
-        "users": users,
-        "unknown_items": skipped,
-        "empty_histories": empty,
-        "short": short,
-        "skl": skl / calibrated if calibrated else None,
-    }
+            bar.update(totals.add_lists(rows))

@@ -48,8 +48,7 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
         batches = _csv(path)
     for batch in batches:
         frame = batch.to_pandas()
-        if (frame[USER].isna() | (frame[USER] == "")).any():
-            raise ValueError(f"histories file {path} has a row without a user")
+        check_users(frame, path)
         for start in range(0, len(frame), size):
             yield frame.iloc[start : start + size]
 
@@ -65,6 +64,18 @@ def check_file(path: str | Path) -> Path:
         schema = pa.parquet.read_schema(path) if path.suffix == ".parquet" else _csv(path).schema
     except pa.ArrowInvalid as error:
         raise ValueError(f"histories file {path} cannot be read: {error}") from error
+    check_schema(schema, path)
+    return path
+
+
+def check_users(rows: pd.DataFrame, path: str | Path) -> None:
+    """ValueError if one has no user."""
+    if (rows[USER].isna() | (rows[USER] == "")).any():
+        raise ValueError(f"histories file {path} has a row without a user")
+
+
+def check_schema(schema: pa.Schema, path: str | Path) -> None:
+    """ValueError if a file with this schema is not one of histories."""
     if missing := {USER, ITEMS} - set(schema.names):
         raise ValueError(
             f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(schema.names)}, and needs {COLUMNS}"
@@ -76,7 +87,6 @@ def check_file(path: str | Path) -> Path:
         raise ValueError(
             f"histories file {path}: {ITEMS} has values of type {kind}; it needs {COLUMNS}, a row for each user and not for each item"
         )
-    return path
 
 
 def _csv(path: Path) -> pa.csv.CSVStreamingReader:

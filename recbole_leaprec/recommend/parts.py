@@ -30,12 +30,12 @@ class Part:
     def __init__(self, candidates: Path, counts: Counts):
         users, user, columns = read_part(candidates)
         self.candidates = Candidates(users, user, columns[ITEM], columns[SCORE], counts)
-        self.tastes = _read_tastes(candidates.with_name(candidates.name.replace(CANDIDATES, TASTES, 1)), users, counts)
+        tastes = read_part(candidates.with_name(candidates.name.replace(CANDIDATES, TASTES, 1)))
+        self.tastes = tastes_of(*tastes, users, counts)
 
 
-def _read_tastes(path: Path, users: pa.Array, counts: Counts) -> Tastes:
-    """Of the users with these names."""
-    names, user, columns = read_part(path)
+def tastes_of(names: pa.Array, user: np.ndarray, columns: dict[str, np.ndarray], users: pa.Array, counts: Counts) -> Tastes:
+    """Of `users`, out of rows as `read_part` has them: which of the `names` a row is of, and what stands beside it."""
     user = number_of(names, users)[user]
     if SHARE in columns:
         shares = Shares(user, columns[CATEGORY], columns[SHARE], len(users))

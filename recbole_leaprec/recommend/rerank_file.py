@@ -21,6 +21,7 @@ from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import LIST, guess_separator, split_categories
 from recbole_leaprec.convert.tables import Table, as_text
 from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.folder import check_folders
 from recbole_leaprec.keys import check_count, check_engine
 from recbole_leaprec.recommend.catalogue import CATEGORIES, ITEM, Catalogue, ItemIds
 from recbole_leaprec.recommend.deal import deal
@@ -61,7 +62,9 @@ def rerank_file(
     """Rerank the candidates of all users and write their lists.
 
     Args:
-        candidates: CSV, TSV or Parquet with the columns `user`, `item` and `score`.
+        candidates: CSV, TSV or Parquet with the columns `user`, `item` and `score`. With the Ray engine also a folder of .parquet files,
+            or an address of one such as s3://bucket/folder; then `out` is a folder, and histories or preferences are a folder, too.
+            All candidates of a user must be in one file, and what the user likes in the file of the same name.
         items: with `item` and `categories`, a list or a text.
         histories: with `user` and `items`, or with `user`, `item` and `timestamp`; None where there are preferences.
         out: a .parquet, .csv or .trec file, as `recommend` writes it; users come in another order than among the candidates.
@@ -75,16 +78,32 @@ def rerank_file(
         `users`, `seconds`, the mean `skl`, the `lambda`, and `told`, what was found on the way.
 
     Raises:
-        ValueError: bad arguments or files; nothing is written then.
+        ValueError: bad arguments or files; nothing is written then, but for files of a folder that were done before a bad one.
     """
     from recbole_leaprec.cluster import connected
 
-    started, out = time.perf_counter(), check_out(out)
+    started = time.perf_counter()
     wanted = Wanted(reranking or Wanted().reranking, k, alpha, beta)
     check_count("k", k)
     check_engine(engine, workers)
     check_one(histories, preferences)
     wanted.check()
+    if check_folders(engine, out, candidates=candidates, histories=histories, preferences=preferences):
+        from recbole_leaprec.recommend.rerank_folder import rerank_folder
+
+        if target_skl is not None:
+            raise ValueError(
+                f"target_skl: one file of candidates is enough to find the lambda that meets {target_skl:g}; take one, and give "
+                "the lambda to the folder (--rerank_lambda)"
+            )
+        table = Table(items)
+        catalogue = _read_items(table, category_separator, BadLines(table.path, max_bad), show_progress)
+        option, tastes = ("histories", histories) if preferences is None else ("preferences", preferences)
+        done = rerank_folder(
+            candidates, catalogue, tastes or "", option, out, wanted, max_bad, workers, ray_address, show_progress
+        )
+        return {**done, "lambda": wanted.reranking.lam, "seconds": time.perf_counter() - started, "out": str(out)}
+    out = check_out(out)
     paths = {"candidates": candidates, "items": items, "histories": histories, "preferences": preferences}
     tables = {name: Table(path) for name, path in paths.items() if path is not None}
     bad = {name: BadLines(table.path, max_bad) for name, table in tables.items()}

@@ -35,12 +35,21 @@ def check_out(path: str | Path) -> Path:
     return path
 
 
+def list_schema(titles: bool) -> pa.Schema:
+    return pa.schema([(name, kind) for name, kind in COLUMNS.items() if titles or name != TITLE])
+
+
+def as_table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Lists without what is counted beside them."""
+    return pa.Table.from_pandas(rows[schema.names], schema=schema, preserve_index=False)
+
+
 @contextmanager
 def open_writer(path: Path, titles: bool = False) -> Iterator[Writer]:
     """A writer whose file is there at the end as a whole, or not at all."""
-    schema = pa.schema([(name, kind) for name, kind in COLUMNS.items() if titles or name != TITLE])
     with written_whole(path) as scratch:
-        writer = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix](scratch, schema)
+        kind = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix]
+        writer = kind(scratch, list_schema(titles))
         try:
             yield writer
             writer.flush()
@@ -57,7 +66,7 @@ class Writer:
         self._rows = 0
 
     def write(self, rows: pd.DataFrame) -> None:
-        self._pending.append(pa.Table.from_pandas(rows[self._schema.names], schema=self._schema, preserve_index=False))
+        self._pending.append(as_table(rows, self._schema))
         self._rows += len(rows)
         if self._rows >= ROWS:
             together = pa.concat_tables(self._pending).combine_chunks()
