@@ -77,38 +77,45 @@ def test_a_training_that_stops_anywhere_ends_with_the_same_metrics(toy, tmp_path
     assert not (tmp_path / "part" / STATE).exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["softmax, cosine", "GRU4RecCD", "BERT4RecCD"])
-def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(toy, tmp_path, kind):
+def kill_and_resume(toy, folder, kind, seed, kills=4):
+    """Train, kill at moments that the seed draws, go on; returns how often it was killed, and whether the metrics are the same."""
     model, changes = KINDS[kind]
-    given = settings(toy, tmp_path / "whole", **changes, epochs=60, stopping_step=60)
+    given = settings(toy, folder / "whole", **changes, epochs=60, stopping_step=60)
     run_leaprec(model, "toy", config_dict=given)
-    words = [f"--{key}={value}" for key, value in given.items() if key != "output_dir"]
-    command, folder, draw = [sys.executable, str(ROOT / "run_leaprec.py")], tmp_path / "killed", random.Random(kind)
-    kills = 0
+    words = [f"--{key}={value}" for key, value in given.items() if key not in ("output_dir", "metrics")]
+    words.append("--metrics=[Hit,NDCG,SKL,ItemCoverage]")
+    command, killed, draw = [sys.executable, str(ROOT / "run_leaprec.py")], folder / "killed", random.Random(seed)
+    count = 0
     for _ in range(40):
-        if (folder / STATE).exists():
+        if (killed / STATE).exists():
             process = subprocess.Popen(
-                [*command, f"--resume={folder}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [*command, f"--resume={killed}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
         else:
-            start = [f"--model={model}", "--dataset=toy", *words, f"--output_dir={folder}"]
+            start = [f"--model={model}", "--dataset=toy", *words, f"--output_dir={killed}"]
             process = subprocess.Popen([*command, *start], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before = len(list(folder.glob(STATE)))
+        before = len(list(killed.glob(STATE)))
         deadline = time.monotonic() + 60
-        while process.poll() is None and len(list(folder.glob(STATE))) == before == 0 and time.monotonic() < deadline:
+        while process.poll() is None and len(list(killed.glob(STATE))) == before == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         try:
-            process.wait(timeout=draw.uniform(0.05, 0.6) + (2.5 if before else 0) if kills < 4 else 200)
+            process.wait(timeout=draw.uniform(0.05, 0.6) + (2.5 if before else 0) if count < kills else 200)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            kills += 1
+            count += 1
             continue
-        if (folder / "result.json").exists():
+        if (killed / "result.json").exists():
             break
+    return count, measured(killed) == measured(folder / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["softmax, cosine", "GRU4RecCD", "BERT4RecCD"])
+def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(toy, tmp_path, kind):
+    kills, same = kill_and_resume(toy, tmp_path, kind, seed=kind)
     assert kills
-    assert measured(folder) == measured(tmp_path / "whole")
+    assert same
 
 
 def test_every_epoch_leaves_a_state_with_or_without_a_validation(toy, tmp_path, monkeypatch):
