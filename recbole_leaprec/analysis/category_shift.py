@@ -63,7 +63,7 @@ def category_shift(
     return pd.DataFrame(columns)
 
 
-_AT_ONCE = 2**22
+_AT_ONCE = 2**20
 """Sums that are held at a time."""
 
 
