@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 import torch
@@ -46,17 +46,45 @@ def category_shift(
     Returns:
         Columns `interval`, `kl`, `users`; kl is nan where nobody has a history that long.
     """
+    length = offsets[1:] - offsets[:-1]
+    total, users = torch.zeros(len(intervals), dtype=torch.float64), torch.zeros(len(intervals), dtype=torch.long)
+    long = (length >= window).nonzero()[:, 0]  # others have no window
+    # Some users at a time: sums of all categories at all positions would fill the memory.
+    group = length[long].cumsum(0) * categories.n_categories // _AT_ONCE
+    for some in long.split(torch.unique_consecutive(group, return_counts=True)[1].tolist()):
+        of, own = torch.repeat_interleave(length[some]), length[some]
+        place = torch.arange(len(of)) - (own.cumsum(0) - own)[of] + offsets[some][of]
+        for number, (divergence, count) in enumerate(
+            _divergences(items[place], of, own, categories, intervals, window, beta)
+        ):
+            total[number] += divergence
+            users[number] += count
+    columns = {"interval": list(intervals), "kl": (total / users).tolist(), "users": users.tolist()}
+    return pd.DataFrame(columns)
+
+
+_AT_ONCE = 2**20
+"""Sums that are held at a time."""
+
+
+def _divergences(
+    items: Tensor,
+    user: Tensor,
+    length: Tensor,
+    categories: ItemCategories,
+    intervals: Sequence[int],
+    window: int,
+    beta: float,
+) -> Iterator[tuple[float, int]]:
+    """For each interval, the sum over some users of each one's mean divergence, and how many users have one."""
     sums = torch.zeros(len(items) + 1, categories.n_categories, dtype=torch.float64)
-    sums[1:] = categories.shares(items).cumsum(0)
-    user = torch.searchsorted(offsets, torch.arange(len(items)), right=True) - 1
-    rows = []
+    torch.cumsum(categories.shares(items), 0, out=sums[1:])
+    end = length.cumsum(0)
     for interval in intervals:
         start = torch.arange(max(len(items) - window - interval + 1, 0))
-        start = start[start + interval + window <= offsets[user[start] + 1]]  # both windows are the same user's
+        start = start[start + interval + window <= end[user[start]]]  # both windows are the same user's
         p, q = ((sums[at + window] - sums[at]) / window for at in (start + interval, start))
         divergence = kl_divergence(p.clamp_min(0), q.clamp_min(0), beta)
-        count = torch.bincount(user[start], minlength=len(offsets) - 1)
+        count = torch.bincount(user[start], minlength=len(length))
         total = torch.zeros(len(count), dtype=torch.float64).index_add_(0, user[start], divergence)
-        some = count > 0
-        rows.append((interval, (total[some] / count[some]).mean().item(), int(some.sum())))
-    return pd.DataFrame(rows, columns=["interval", "kl", "users"])
+        yield (total / count.clamp_min(1)).sum().item(), int((count > 0).sum())

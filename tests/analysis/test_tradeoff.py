@@ -11,6 +11,7 @@ import torch
 import yaml
 
 from recbole_leaprec import ItemCategories, evaluate, run_leaprec
+from recbole_leaprec.analysis import category_shift as category_shift_module
 from recbole_leaprec.analysis import significance
 from recbole_leaprec.analysis.category_shift import category_shift
 from recbole_leaprec.analysis.significance import bootstrap_interval
@@ -58,7 +59,9 @@ def test_figures_are_resampled_alike():
     assert high[1] - high[0] == pytest.approx(1)
 
 
-def test_shift_is_the_divergence_between_windows_that_far_apart():
+@pytest.mark.parametrize("at_once", [1, 60, 2**22])
+def test_shift_is_the_divergence_between_windows_that_far_apart(monkeypatch, at_once):
+    monkeypatch.setattr(category_shift_module, "_AT_ONCE", at_once)
     draw = random.Random(3)
     names = ["a", "b", "c"]
     lists = [[], *([name for name in names if draw.random() < 0.5] for _ in range(12))]
