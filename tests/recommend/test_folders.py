@@ -155,8 +155,8 @@ def kill_when_both_work(folder, node, done):
 @pytest.mark.ray
 @pytest.mark.slow
 def test_both_nodes_work_on_a_folder_and_no_list_is_lost_or_there_twice_when_one_dies(checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "BATCH", 20)
-    source, out, done = write_folder(tmp_path / "in", 120, users=200), tmp_path / "out", threading.Event()
+    monkeypatch.setattr(engines, "BATCH", 5)  # long enough for both nodes to come to work
+    source, out, done = write_folder(tmp_path / "in", 80, users=400), tmp_path / "out", threading.Event()
     with two_nodes(tmp_path / "ray") as (address, second):
         killer = threading.Thread(target=kill_when_both_work, args=(out, second, done))
         killer.start()
@@ -165,9 +165,9 @@ def test_both_nodes_work_on_a_folder_and_no_list_is_lost_or_there_twice_when_one
         killer.join()
         assert not second.alive()
     assert len(nodes_of(out)) == 2
-    assert result["users"] == 24_000
+    assert result["users"] == 32_000
     users = pd.concat(pd.read_parquet(out / name, columns=["user", "rank"]) for name in names(out))
-    assert sorted(users.loc[users["rank"] == 1, "user"]) == sorted(f"new{u}" for u in range(24_000))
+    assert sorted(users.loc[users["rank"] == 1, "user"]) == sorted(f"new{u}" for u in range(32_000))
     assert_same(out, local_lists(checkpoint, source, tmp_path))
     assert not [path for path in out.rglob(".*") if path.is_file()]
 
@@ -328,8 +328,8 @@ def s3(tmp_path, monkeypatch):
 @pytest.mark.ray
 @pytest.mark.slow
 def test_folders_on_s3_and_no_list_is_lost_or_there_twice_when_a_node_dies(checkpoint, tmp_path, monkeypatch, s3):
-    monkeypatch.setattr(engines, "BATCH", 20)
-    local, done = write_folder(tmp_path / "in", 60, users=200), threading.Event()
+    monkeypatch.setattr(engines, "BATCH", 5)  # long enough for both nodes to come to work
+    local, done = write_folder(tmp_path / "in", 80, users=400), threading.Event()
     pa.fs.copy_files(str(local), f"{s3}/in")
     out = f"{s3}/some/where/out"
     with two_nodes(tmp_path / "ray") as (address, second):
