@@ -168,7 +168,7 @@ MEASUREMENT_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl",
 RECOMMENDATION_KEYS = EVALUATION_KEYS - {"topk", "metrics", "title_field", "preference_history", "output_dir"}
 """What may be changed of a trained run for its lists."""
 
-SERVICE_KEYS = RECOMMENDATION_KEYS - {"target_skl", "data_path", "eval_batch_size", "show_progress"}
+SERVICE_KEYS = RECOMMENDATION_KEYS - {"target_skl", "data_path", "data_cache", "eval_batch_size", "show_progress"}
 """What may be changed of a trained run for a service, which has no data to find a lambda with."""
 
 RERANK_KEYS = frozenset(
