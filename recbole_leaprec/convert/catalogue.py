@@ -37,6 +37,9 @@ class Catalogue:
     def __contains__(self, item: str) -> bool:
         return item in self.categories
 
+    def __len__(self) -> int:
+        return len(self.categories)
+
     def names(self, items: Iterable[str] | None = None) -> Counter[str]:
         """How many of the items, or of all, have each category."""
         wanted = self.categories if items is None else items
@@ -93,7 +96,7 @@ def list_names(values: Iterable[object]) -> list[str]:
 
 def _read_list(text: str) -> list[object]:
     """A list as JSON, Python, numpy (no commas between the names) or PostgreSQL (braces) prints it."""
-    if not text.strip():
+    if not text.strip() or text == "{}":
         return []
     try:
         value = json.loads(text)

@@ -110,7 +110,7 @@ def plan_csv(
     if found.categories is None:
         raise ValueError(
             f"{described.path} has no column that looks like categories, and calibration needs them: say which with "
-            f"--categories=COLUMN" + ("" if catalogue else ", or give a file of items (--items=FILE)")
+            f"--categories=COLUMN" + ("" if catalogue is not None else ", or give a file of items (--items=FILE)")
             + f". Its columns are {', '.join(described.columns)}"
         )  # fmt: skip
     if time_format is None:
@@ -139,10 +139,7 @@ def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns
             events.check(column, name) if column else guess_column(name, events.columns, {c for c in found.values() if c})
         )
         if found[name] is None:
-            raise ValueError(
-                f"{events.path} has no column that looks like the {name}: say which with --{name}=COLUMN. "
-                f"Its columns are {', '.join(events.columns)}"
-            )
+            raise ValueError(_no_column(events, name, name))
     taken = {column for column in found.values() if column}
     found["rating"] = events.check(given.rating, "rating") if given.rating else _guess_rating(events, taken)
     described = items or events
@@ -151,16 +148,22 @@ def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns
             found["item"] if found["item"] in items.columns else guess_column("item", items.columns)
         )
         if column is None:
-            raise ValueError(
-                f"{items.path} has no column that looks like the item: say which with --item_in_items=COLUMN. "
-                f"Its columns are {', '.join(items.columns)}"
-            )
+            raise ValueError(_no_column(items, "item", "item_in_items"))
         found["item_in_items"] = items.check(column, "item_in_items")
         taken = {column}
     for name in ("categories", "title"):
         column = getattr(given, name)
         found[name] = described.check(column, name) if column else guess_column(name, described.columns, taken)
     return Columns(**found)
+
+
+def _no_column(table: Table, what: str, option: str) -> str:
+    number = next((name for name in table.columns if name.replace(".", "", 1).isdigit()), None)
+    header = f"; {number!r} looks like data, and the first row must hold names" if number else ""
+    return (
+        f"{table.path} has no column that looks like the {what}: say which with --{option}=COLUMN. "
+        f"Its columns are {', '.join(table.columns)}{header}"
+    )
 
 
 def _guess_rating(events: Table, taken: Collection[str]) -> str | None:
@@ -201,12 +204,16 @@ def convert_csv(
     bad = {table.path: BadLines(table.path, max_bad) for table in (plan.events, plan.items) if table is not None}
     catalogue = Catalogue()
     if plan.items is not None:
+        good = 0
         for item, names, title in _described(
             plan, plan.items, plan.columns.item_in_items or "", bad[plan.items.path], show_progress
         ):
             catalogue.add(item, names, title)
+            good += 1
+        bad[plan.items.path].check_share(good)
     described = plan.events.path if plan.items is None else plan.items.path
     events = _read_events(plan, bad[plan.events.path], catalogue if plan.items is None else None, show_progress)
+    bad[plan.events.path].check_share(len(events))
     unknown = [item for item in events.items if item not in catalogue]
     if unknown and len(unknown) == len(events.items):
         raise ValueError(

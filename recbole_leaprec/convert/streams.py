@@ -13,6 +13,9 @@ from tqdm import tqdm
 
 GZIP = b"\x1f\x8b"
 
+BLOCK = 2**22
+"""Bytes that are worked on at a time."""
+
 LONGEST = 2**24
 """Bytes of a line; in a file with a longer one lines are no records."""
 
@@ -69,7 +72,7 @@ def read_lines(path: str | Path, show_progress: bool = True) -> Iterator[tuple[i
     """
     with open_bytes(path, show_progress) as file:
         rest, number = b"", 0
-        while block := file.read(2**22):
+        while block := file.read(BLOCK):
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
                 number += 1

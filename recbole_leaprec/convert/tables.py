@@ -63,8 +63,8 @@ class Table:
             self._delimiter = ""
             try:
                 self.columns = list(pa.parquet.read_schema(self.path).names)
-            except pa.ArrowInvalid as error:
-                raise ValueError(f"{path} is not a Parquet file: {error}") from error
+            except (OSError, pa.ArrowInvalid) as error:
+                raise ValueError(f"{path} is not a Parquet file, or damaged: {error}") from error
         else:
             header = self._first_line()
             self._delimiter = delimiter or max(DELIMITERS, key=header.count)
