@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
-
-MAKE_ATOMIC = "`leaprec data csv --interactions=FILE --items=FILE` makes atomic files out of tables"
 
 NO_NUMBER = ("na", "n/a", "nan", "null", "none")
 """What is as good as an empty field where a number should be."""
@@ -21,6 +20,19 @@ TOKEN, FLOAT = "token", "float"
 
 _BLOCK = 2**23
 """Bytes that Arrow reads at a time."""
+
+
+def how_to_mend(path: str | Path, config: Any) -> str:
+    """The command that makes a right dataset out of files with a mistake: they are tables, which it reads as such."""
+    folder, field = Path(path).parent, config["category_field"]
+    words = [
+        f"--interactions={folder / folder.name}.inter",
+        f"--items={folder / folder.name}.item",
+        f"--out={folder}-mended",
+    ]
+    if field:
+        words.append(f"--categories={field}")
+    return f"To mend it: `leaprec data csv {shlex.join(words)}`"
 
 
 def columns_of(path: str | Path, config: Any) -> list[str]:
@@ -51,7 +63,9 @@ def read_text(path: str | Path, config: Any, fields: Collection[str]) -> pd.Data
             dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
         )  # fmt: skip
     except ValueError as error:  # pandas' errors of parsing are such
-        raise ValueError(f"{path} cannot be read with its {len(names)} fields: {error}. {MAKE_ATOMIC}") from error
+        raise ValueError(
+            f"{path} cannot be read with its {len(names)} fields: {error}. {how_to_mend(path, config)}"
+        ) from error
 
 
 def read_typed(path: str | Path, config: Any, types: Mapping[str, str]) -> pd.DataFrame:
@@ -117,5 +131,5 @@ def _check_width(path: str | Path, config: Any, fields: int) -> None:
             if line.count(sign.encode()) >= fields:
                 raise ValueError(
                     f"{path}, line {number}: {line.count(sign.encode()) + 1} fields, and the header has {fields}; does a text hold "
-                    f"the sign between the fields, {sign!r} (field_separator)? {MAKE_ATOMIC}"
+                    f"the sign between the fields, {sign!r} (field_separator)? {how_to_mend(path, config)}"
                 )

@@ -32,7 +32,7 @@ from recbole.utils import FeatureType
 from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
 from torch.utils.tensorboard import SummaryWriter
 
-from recbole_leaprec.atomic_files import MAKE_ATOMIC, columns_of, read_typed
+from recbole_leaprec.atomic_files import columns_of, how_to_mend, read_typed
 from recbole_leaprec.keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
@@ -112,10 +112,10 @@ class CompatDataset(SequentialDataset):
             field, colon, kind = column.partition(":")
             if not colon or kind not in {t.value for t in FeatureType}:
                 raise ValueError(
-                    f"{filepath}: column {column!r} of the header is not <field>:<type>, "
+                    f"{filepath}, line 1: column {column!r} of the header is not <field>:<type>, "
                     f"with a type of {', '.join(t.value for t in FeatureType)}"
                     + ("; are there tabs between the columns (field_separator)?" if "," in column else "")
-                    + f". {MAKE_ATOMIC}"
+                    + f". {how_to_mend(filepath, self.config)}"
                 )
             if (load is None or field in load) and (unload is None or field not in unload):
                 types[field] = FeatureType(kind)

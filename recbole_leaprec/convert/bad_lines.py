@@ -33,6 +33,13 @@ class BadLines:
                 f"{self.path}: more than {self.most} lines cannot be read (--max_bad); the first: {'; '.join(self.first)}"
             )
 
+    def check_share(self, good: int) -> None:
+        """ValueError if there are more of them than good lines: the form is another then, and what could be read is wrong, too."""
+        if self.count > good:
+            raise ValueError(
+                f"{self.path}: {self.count:,} lines cannot be read and {good:,} can; the first of the former: {'; '.join(self.first)}"
+            )
+
     def told(self) -> str:
         """One sentence, empty if all lines were good."""
         if not self.count:

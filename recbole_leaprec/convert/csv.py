@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
 from recbole_leaprec.convert.bad_lines import BadLines
-from recbole_leaprec.convert.catalogue import LIST, WHOLE, Catalogue, guess_separator, split_categories
+from recbole_leaprec.convert.catalogue import LIST, WHOLE, Catalogue, guess_separator, list_names, split_categories
 from recbole_leaprec.convert.codes import Codes
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.guesses import guess_column
@@ -20,6 +20,9 @@ from recbole_leaprec.convert.interactions import Interactions
 from recbole_leaprec.convert.tables import Table, as_numbers, as_text
 from recbole_leaprec.convert.times import FORMS, check_form, guess_form, read_times
 from recbole_leaprec.defaults import MAX_BAD_LINES, NO_CATEGORY
+
+LIKE_MISSING = ("null", "nan", "none", "n/a", "undefined", "\\n")
+"""What databases and programs write where a value is missing."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Converted:
         unknown_items: some items of the events that the second file lacks.
         unknown_kept: how many such items are left after the filters.
         times: the first and the last.
+        like_missing: what is called as programs call a value that is missing, such as NULL.
     """
 
     plan: Plan
@@ -78,6 +82,7 @@ class Converted:
     unknown_items: list[str]
     unknown_kept: int
     times: tuple[str, str]
+    like_missing: list[str]
 
 
 def plan_csv(
@@ -90,6 +95,7 @@ def plan_csv(
     no_category: str = NO_CATEGORY,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    quotes: bool = True,
 ) -> Plan:
     """Look at the first rows of the files and work out how to read them; nothing is written.
 
@@ -97,14 +103,14 @@ def plan_csv(
         ValueError: a file or a column that is not there, times whose form cannot be told, or no categories anywhere.
     """
     given = columns or Columns()
-    events = Table(interactions, delimiter, encoding)
-    catalogue = None if items is None else Table(items, delimiter, encoding)
+    events = Table(interactions, delimiter, encoding, quotes)
+    catalogue = None if items is None else Table(items, delimiter, encoding, quotes)
     described = events if catalogue is None else catalogue
     found = _find_columns(given, events, catalogue)
     if found.categories is None:
         raise ValueError(
             f"{described.path} has no column that looks like categories, and calibration needs them: say which with "
-            f"--categories=COLUMN" + ("" if catalogue else ", or give a file of items (--items=FILE)")
+            f"--categories=COLUMN" + ("" if catalogue is not None else ", or give a file of items (--items=FILE)")
             + f". Its columns are {', '.join(described.columns)}"
         )  # fmt: skip
     if time_format is None:
@@ -119,6 +125,8 @@ def plan_csv(
     if category_separator is None:
         values = _first(described, found.categories)
         category_separator = LIST if _is_list(values.type) else guess_separator(t or "" for t in as_text(values).to_pylist())
+        if category_separator == WHOLE and described.types.get(found.categories) == "token_seq":
+            category_separator = " "  # so it is in atomic files
     return Plan(events, catalogue, found, time_format, category_separator, no_category)
 
 
@@ -131,10 +139,7 @@ def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns
             events.check(column, name) if column else guess_column(name, events.columns, {c for c in found.values() if c})
         )
         if found[name] is None:
-            raise ValueError(
-                f"{events.path} has no column that looks like the {name}: say which with --{name}=COLUMN. "
-                f"Its columns are {', '.join(events.columns)}"
-            )
+            raise ValueError(_no_column(events, name, name))
     taken = {column for column in found.values() if column}
     found["rating"] = events.check(given.rating, "rating") if given.rating else _guess_rating(events, taken)
     described = items or events
@@ -143,16 +148,22 @@ def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns
             found["item"] if found["item"] in items.columns else guess_column("item", items.columns)
         )
         if column is None:
-            raise ValueError(
-                f"{items.path} has no column that looks like the item: say which with --item_in_items=COLUMN. "
-                f"Its columns are {', '.join(items.columns)}"
-            )
+            raise ValueError(_no_column(items, "item", "item_in_items"))
         found["item_in_items"] = items.check(column, "item_in_items")
         taken = {column}
     for name in ("categories", "title"):
         column = getattr(given, name)
         found[name] = described.check(column, name) if column else guess_column(name, described.columns, taken)
     return Columns(**found)
+
+
+def _no_column(table: Table, what: str, option: str) -> str:
+    number = next((name for name in table.columns if name.replace(".", "", 1).isdigit()), None)
+    header = f"; {number!r} looks like data, and the first row must hold names" if number else ""
+    return (
+        f"{table.path} has no column that looks like the {what}: say which with --{option}=COLUMN. "
+        f"Its columns are {', '.join(table.columns)}{header}"
+    )
 
 
 def _guess_rating(events: Table, taken: Collection[str]) -> str | None:
@@ -193,12 +204,16 @@ def convert_csv(
     bad = {table.path: BadLines(table.path, max_bad) for table in (plan.events, plan.items) if table is not None}
     catalogue = Catalogue()
     if plan.items is not None:
+        good = 0
         for item, names, title in _described(
             plan, plan.items, plan.columns.item_in_items or "", bad[plan.items.path], show_progress
         ):
             catalogue.add(item, names, title)
+            good += 1
+        bad[plan.items.path].check_share(good)
     described = plan.events.path if plan.items is None else plan.items.path
     events = _read_events(plan, bad[plan.events.path], catalogue if plan.items is None else None, show_progress)
+    bad[plan.events.path].check_share(len(events))
     unknown = [item for item in events.items if item not in catalogue]
     if unknown and len(unknown) == len(events.items):
         raise ValueError(
@@ -212,7 +227,16 @@ def convert_csv(
     return Converted(
         plan, len(events), kept.left_out, written, [one.told() for one in bad.values() if one.count],
         unknown[:3], len({*unknown} & {kept.items[code] for code in np.unique(kept.item)}), (_shown(kept.time.min()), _shown(kept.time.max())),
+        _like_missing({
+            "user": (kept.users[code] for code in np.unique(kept.user)), "item": (kept.items[code] for code in np.unique(kept.item)),
+            "category": written.category_sizes,
+        }),
     )  # fmt: skip
+
+
+def _like_missing(names: Mapping[str, Iterable[str]]) -> list[str]:
+    """`the user 'NULL'` and so on: a text file cannot tell such a name from nothing."""
+    return [f"the {what} {name!r}" for what, own in names.items() for name in own if name.lower() in LIKE_MISSING]
 
 
 def _read_events(plan: Plan, bad: BadLines, catalogue: Catalogue | None, show_progress: bool) -> Interactions:
@@ -233,12 +257,17 @@ def _read_events(plan: Plan, bad: BadLines, catalogue: Catalogue | None, show_pr
             good &= np.isfinite(rating) | batch.column(columns.rating).is_null().to_numpy(zero_copy_only=False)
         for values in (user, item):
             good &= ~values.is_null().to_numpy(zero_copy_only=False)
-        for place in np.flatnonzero(~good).tolist():
-            bad.add(rows + place + 1, _what_is_wrong(batch, place, np.isfinite(time[place]), columns))
+        wrong = {
+            place: _what_is_wrong(batch, place, np.isfinite(time[place]), columns)
+            for place in np.flatnonzero(~good).tolist()
+        }
+        if catalogue is not None:
+            wrong |= _describe(plan, batch, item, good, catalogue)
+            good[list(wrong)] = False
+        for place in sorted(wrong):
+            bad.add(rows + place + 1 if plan.events.lines_are_rows else None, wrong[place])
         rows += len(batch)
         mask = pa.array(good)
-        if catalogue is not None:
-            _describe(plan, batch.filter(mask), item.filter(mask), catalogue)
         parts.append((users.of(user.filter(mask)), items.of(item.filter(mask)), time[good], rating[good]))
     if not parts:
         raise ValueError(f"{plan.events.path} has no rows")
@@ -255,16 +284,20 @@ def _what_is_wrong(batch: pa.RecordBatch, place: int, timed: bool, columns: Colu
     return f"{columns.rating!r} is no number: {batch.column(columns.rating)[place].as_py()!r}"
 
 
-def _describe(plan: Plan, batch: pa.RecordBatch, item: pa.Array, catalogue: Catalogue) -> None:
-    """Put the items of some events into a catalogue, each description once."""
-    seen = set()
+def _describe(plan: Plan, batch: pa.RecordBatch, item: pa.Array, good: np.ndarray, catalogue: Catalogue) -> dict[int, str]:
+    """Put the items of the good events of a batch into a catalogue, each description once; what is wrong with others, by place."""
+    seen, wrong = set(), {}
     names = batch.column(plan.columns.categories).to_pylist()
     titles = batch.column(plan.columns.title).to_pylist() if plan.columns.title else [None] * len(batch)
-    for own, value, title in zip(item.to_pylist(), names, titles, strict=True):
+    for place, (own, value, title) in enumerate(zip(item.to_pylist(), names, titles, strict=True)):
         described = (own, str(value))
-        if described not in seen:
-            seen.add(described)
-            catalogue.add(own, _names(value, plan), None if title is None else str(title))
+        if good[place] and described not in seen:
+            try:
+                catalogue.add(own, _names(value, plan), None if title is None else str(title))
+                seen.add(described)
+            except ValueError as error:
+                wrong[place] = str(error)
+    return wrong
 
 
 def _described(
@@ -279,13 +312,14 @@ def _described(
         titles = as_text(batch.column(columns.title)).to_pylist() if columns.title else [None] * len(items)
         for own, value, title in zip(items, values, titles, strict=True):
             rows += 1
+            line = rows if table.lines_are_rows else None
             if own is None:
-                bad.add(rows, f"no item in column {item!r}")
+                bad.add(line, f"no item in column {item!r}")
                 continue
             try:
                 yield own, _names(value, plan), title
             except ValueError as error:
-                bad.add(rows, str(error))
+                bad.add(line, str(error))
 
 
 def _names(value: object, plan: Plan) -> list[str]:
@@ -293,7 +327,7 @@ def _names(value: object, plan: Plan) -> list[str]:
     if value is None:
         names = []
     elif isinstance(value, list | tuple):
-        names = [str(name).strip() for name in value if name is not None]
+        names = list_names(value)
     else:
         names = split_categories(str(value), plan.separator)
     return [name for name in names if name and name != plan.no_category]

@@ -53,6 +53,8 @@ def convert_published(
     """
     out, filters = check_new(out), filters or FILTERS[name]
     found: Raw = import_module(f"{__package__}.publishers.{name.replace('-', '_')}").read(Path(raw), max_bad, show_progress)
+    for bad, good in zip(found.bad, (len(found.interactions), len(found.catalogue)), strict=True):
+        bad.check_share(good)
     kept = filters.apply(found.interactions, found.catalogue)
     written = write_dataset(out, kept, found.catalogue, filters)
     return Published(len(found.interactions), kept.left_out, written, [bad.told() for bad in found.bad if bad.count])

@@ -11,8 +11,8 @@ from typing import Any
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.streams import read_lines
 
-LONGEST = 2**24
-"""Bytes of a line; a longer one is no record."""
+LONGEST = 2**20
+"""Bytes of a line that are parsed; a longer one is no record, and as a Python literal would take hundreds of times its memory."""
 
 
 def read_records(path: Path, bad: BadLines, show_progress: bool = True) -> Iterator[dict[str, Any]]:

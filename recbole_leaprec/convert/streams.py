@@ -13,6 +13,12 @@ from tqdm import tqdm
 
 GZIP = b"\x1f\x8b"
 
+BLOCK = 2**22
+"""Bytes that are worked on at a time."""
+
+LONGEST = 2**24
+"""Bytes of a line; in a file with a longer one lines are no records."""
+
 
 def find_file(raw: str | Path, names: list[str], where: str) -> Path:
     """The first of these files that is in a folder, packed or not; ValueError that says where to get it.
@@ -59,14 +65,22 @@ def open_bytes(path: str | Path, show_progress: bool = True) -> Iterator[IO[byte
 
 
 def read_lines(path: str | Path, show_progress: bool = True) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, from 1, without their ends; empty ones are left out."""
+    """The lines of a file with their numbers, from 1, without their ends; empty ones are left out.
+
+    Raises:
+        ValueError: a line never ends, as where a whole file is one list.
+    """
     with open_bytes(path, show_progress) as file:
         rest, number = b"", 0
-        while block := file.read(2**22):
+        while block := file.read(BLOCK):
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
                 number += 1
                 if line.strip():
                     yield number, line.rstrip(b"\r")
+            if len(rest) > LONGEST:
+                raise ValueError(
+                    f"{path}, line {number + 1:,} is longer than {LONGEST:,} bytes: there must be a record per line"
+                )
         if rest.strip():
             yield number + 1, rest.rstrip(b"\r")

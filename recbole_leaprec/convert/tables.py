@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -26,21 +27,34 @@ LONGEST = 2**26
 
 DELIMITERS = ("\t", ",", ";", "|")
 
+ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
+"""A name in the header of an atomic file, which is a table, too: `<field>:<type>`."""
+
+
+NO_QUOTES = 'if quotes are part of names, as in 24" screen, `leaprec data csv` reads them with --quotes=False'
+
 
 class Table:
     """A file of rows; a first row of names is needed.
 
     Attributes:
-        columns: their names, in order.
+        columns: their names, in order; of an atomic file without the types, which `types` has.
+        lines_are_rows: whether each row read so far was a line of its own, and none was skipped.
     """
 
-    def __init__(self, path: str | Path, delimiter: str | None = None, encoding: str = "utf-8"):
-        """`delimiter` is what stands between the columns of a text file; None for what its first line has most of.
+    def __init__(self, path: str | Path, delimiter: str | None = None, encoding: str = "utf-8", quotes: bool = True):
+        """How to read the file.
+
+        Args:
+            delimiter: what stands between the columns of a text file; None for what its first line has most of.
+            quotes: whether quotes may stand around a text; if not, they are part of it.
 
         Raises:
             ValueError: no such file, or not one of these kinds.
         """
-        self.path, self._encoding = Path(path), encoding
+        self.types: dict[str, str] = {}
+        self.lines_are_rows = True
+        self.path, self._encoding, self._quote = Path(path), encoding, '"' if quotes else False
         self._utf8 = _is_utf8(encoding)
         self._parquet = self.path.suffix in (".parquet", ".pq")
         if not self.path.is_file():
@@ -49,12 +63,16 @@ class Table:
             self._delimiter = ""
             try:
                 self.columns = list(pa.parquet.read_schema(self.path).names)
-            except pa.ArrowInvalid as error:
-                raise ValueError(f"{path} is not a Parquet file: {error}") from error
+            except (OSError, pa.ArrowInvalid) as error:
+                raise ValueError(f"{path} is not a Parquet file, or damaged: {error}") from error
         else:
             header = self._first_line()
             self._delimiter = delimiter or max(DELIMITERS, key=header.count)
             self.columns = self._names(header)
+            typed = [ATOMIC.fullmatch(name) for name in self.columns]
+            if all(typed):
+                self.types = {match[1]: match[2] for match in typed if match}
+                self.columns = [match[1] for match in typed if match]
         twice = {name for name in self.columns if self.columns.count(name) > 1}
         if twice:
             raise ValueError(f"{path}: there are two columns {sorted(twice)[0]!r}")
@@ -71,7 +89,9 @@ class Table:
             raise ValueError(f"{self.path} cannot be read as {self._encoding} (--encoding): {error}") from error
 
     def _names(self, line: str) -> list[str]:
-        options = pa.csv.ParseOptions(delimiter=self._delimiter)
+        if not line.strip():
+            raise ValueError(f"{self.path}: the first line is empty, and should hold the names of the columns")
+        options = pa.csv.ParseOptions(delimiter=self._delimiter, quote_char=self._quote)
         read = pa.csv.read_csv(pa.py_buffer((line + "\n").encode()), parse_options=options)
         return list(read.column_names)
 
@@ -99,15 +119,23 @@ class Table:
             coded: columns that may come as dictionaries, where that is faster.
         """
         if self._parquet:
-            yield from parquet_batches(self.path, columns, ROWS, coded)
+            try:
+                yield from parquet_batches(self.path, columns, ROWS, coded)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise ValueError(f"{self.path} is damaged ({error}): get it again") from error
             return
+        self.lines_are_rows = True
         with open_bytes(self.path, show_progress) as file:
             try:
                 yield from self._csv(file, list(columns), bad)
             except UnicodeDecodeError as error:
                 raise ValueError(f"{self.path} cannot be read as {self._encoding} (--encoding): {error}") from error
             except pa.ArrowInvalid as error:
-                hint = "; say which encoding it has (--encoding=latin-1)" if "UTF8" in str(error).upper() else ""
+                hint = (
+                    "; say which encoding it has (--encoding; tables that Excel has saved are often in cp1252)"
+                    if "UTF8" in str(error).upper()
+                    else ""
+                )
                 raise ValueError(f"{self.path} cannot be read: {error}{hint}") from error
 
     def head(self, columns: Sequence[str]) -> pa.RecordBatch | None:
@@ -133,14 +161,16 @@ class Table:
                     column_names=self.columns, skip_rows=1 if line == 1 else 0, use_threads=False, block_size=len(block) + 1
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip
+                    delimiter=self._delimiter, quote_char=self._quote, newlines_in_values=True, invalid_row_handler=skip
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(self.columns, pa.string()), include_columns=columns, strings_can_be_null=True,
                     null_values=[""], quoted_strings_can_be_null=True,
                 ),
             )  # fmt: skip
-            line += block.count(b"\n")
+            lines = block.count(b"\n") + (not block.endswith(b"\n"))
+            self.lines_are_rows &= table.num_rows + (line == 1) == lines
+            line += lines
             yield from table.combine_chunks().to_batches()
 
     def _whole_rows(self, file: IO[bytes]) -> Iterator[bytes]:
@@ -155,15 +185,15 @@ class Table:
             rest += block
             if not read:
                 break
-            if end := _last_end(rest):
+            if end := _last_end(rest) if self._quote else rest.rfind(b"\n") + 1:
                 yield rest[:end]
                 line += rest[:end].count(b"\n")
                 rest = rest[end:]
             if len(rest) > LONGEST:
-                raise ValueError(f"{self.path}, line {line:,} or later: a quote is opened and not closed again")
-        if rest.count(b'"') % 2:
+                raise ValueError(f"{self.path}, line {line:,} or later: a quote is opened and not closed again; {NO_QUOTES}")
+        if self._quote and rest.count(b'"') % 2:
             opened = line + rest[: rest.rfind(b'"')].count(b"\n")
-            raise ValueError(f"{self.path}: a quote is opened and never closed, in line {opened:,} or before")
+            raise ValueError(f"{self.path}: a quote is opened and never closed, in line {opened:,} or before; {NO_QUOTES}")
         if rest.strip():
             yield rest
 
@@ -212,7 +242,11 @@ def as_text(values: pa.Array) -> pa.Array:
 
 def as_numbers(values: pa.Array) -> np.ndarray:
     """Numbers `[N]`; nan where there is none."""
-    if not pa.types.is_string(values.type):
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not (
+        pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)
+    ):
         return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     texts = pd.Series(values.to_pylist(), dtype=object).str.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)  # 4,5
     return pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float)

@@ -20,7 +20,7 @@ from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
-from recbole_leaprec.atomic_files import MAKE_ATOMIC, fields_of, read_text
+from recbole_leaprec.atomic_files import fields_of, how_to_mend, read_text
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data.fingerprint import fingerprint
@@ -131,12 +131,11 @@ class SequenceDataset(CompatDataset):
         texts = [
             " ".join(map(str, row)) if isinstance(row, np.ndarray) else str(row) for row in self.item_feat[field][:1000]
         ]
-        texts = [text for text in texts if text and text != "nan"]
-        quoted = [text for text in texts if len(text) > 1 and text[0] == text[-1] == '"']
-        if len(quoted) > len(texts) / 2:
+        quoted = [line for line, text in enumerate(texts, 2) if len(text) > 1 and text[0] == text[-1] == '"']
+        if len(quoted) > sum(text not in ("", "nan") for text in texts) / 2:
             raise ValueError(
-                f"{path}: categories in {field!r} stand in quotes, such as {quoted[0][:80]}, which would become part of their "
-                f"names. {MAKE_ATOMIC}"
+                f"{path}, line {quoted[0]}: categories in {field!r} stand in quotes, as {texts[quoted[0] - 2][:80]}, which would "
+                f"become part of their names. {how_to_mend(path, self.config)}"
             )
 
     def _data_filtering(self):

@@ -18,7 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from recbole_leaprec.convert.bad_lines import BadLines
-from recbole_leaprec.convert.catalogue import LIST, guess_separator, split_categories
+from recbole_leaprec.convert.catalogue import LIST, guess_separator, list_names, split_categories
 from recbole_leaprec.convert.tables import Table, as_text
 from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
 from recbole_leaprec.folder import check_folders
@@ -160,7 +160,9 @@ def _read_items(table: Table, separator: str | None, bad: BadLines, show_progres
             lists = any(isinstance(value, list) for value in values)
             separator = LIST if lists else guess_separator(str(value) for value in values if value is not None)
         names = [
-            value if isinstance(value, list) else split_categories(str(value), separator) if value is not None else []
+            list_names(value)
+            if isinstance(value, list)
+            else split_categories("" if value is None else str(value), separator)
             for value in values
         ]
         frames.append(pd.DataFrame({ITEM: as_text(batch.column(0)).to_pylist(), CATEGORIES: pd.Series(names, dtype=object)}))

@@ -28,9 +28,9 @@ def date(day: int) -> str:
     return datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m-%d")
 
 
-def write_gz(path: Path, lines: list[str]) -> None:
+def write_gz(path: Path, lines: list[str], end: str = "\n") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))
+    path.write_bytes(gzip.compress("".join(line + end for line in lines).encode()))
 
 
 def write_ml_1m(folder: Path, rows: list[tuple], genres: dict[str, list[str]], odd: bool = True) -> None:
@@ -67,7 +67,7 @@ def write_goodreads(
         lines += ["{", json.dumps({"user_id": "x", "timestamp": "soon", "book_id": "1", "rating": 3}), "[1, 2]"]
         books += [json.dumps({"book_id": "empty", "genres": {}}), json.dumps({"genres": {}})]
     write_gz(folder / ("goodreads_interactions_dedup.json.gz" if full else "goodreads_reviews_spoiler.json.gz"), lines)
-    write_gz(folder / "goodreads_book_genres_initial.json.gz", books)
+    write_gz(folder / "goodreads_book_genres_initial.json.gz", books, "\r\n" if odd else "\n")
 
 
 def write_grocery(
@@ -81,7 +81,12 @@ def write_grocery(
         ]
         items = [
             json.dumps(
-                {"parent_asin": i, "categories": [top, *own, "More"], "main_category": "Grocery", "title": "T <b>x</b>"}
+                {
+                    "parent_asin": i,
+                    "categories": [top, *own, "More"] if own else [],
+                    "main_category": "Grocery",
+                    "title": "T <b>x</b>",
+                }
             )
             for i, own in genres.items()
         ]
@@ -95,7 +100,8 @@ def write_grocery(
         ]
         if release == 2018:
             items = [
-                json.dumps({"asin": i, "category": [top, *own, "More"], "title": f"{i} & co"}) for i, own in genres.items()
+                json.dumps({"asin": i, "category": [top, *own, "More"] if own else [], "title": f"{i} & co"})
+                for i, own in genres.items()
             ]
             items += [json.dumps({"asin": i, "category": []}) for i in list(genres)[:2]]  # asins repeat
             names = ("Grocery_and_Gourmet_Food_5.json.gz", "meta_Grocery_and_Gourmet_Food.json.gz")
@@ -104,8 +110,10 @@ def write_grocery(
             names = ("reviews_Grocery_and_Gourmet_Food_5.json.gz", "meta_Grocery_and_Gourmet_Food.json.gz")
     if odd:
         reviews += ["not a record", json.dumps({"asin": "A", "overall": 3.0})]
+        if release != 2014:
+            items += [json.dumps({"asin": "no path", "category": own, "title": None}) for own in ({"a": 1}, "Grocery", [])]
         items += ["{'asin': 'B', 'categories': __import__('os').system('touch hacked')}", "(" * 5000]
-    write_gz(folder / names[0], reviews)
+    write_gz(folder / names[0], reviews, "\r\n" if odd else "\n")
     write_gz(folder / names[1], items)
 
 
@@ -113,7 +121,7 @@ def write_steam(folder: Path, rows: list[tuple], genres: dict[str, list[str]], o
     def unicode(value) -> str:
         """As Python 2 printed it."""
         if isinstance(value, str):
-            return f"u{value!r}"
+            return f"u{value!a}"
         if isinstance(value, list):
             return f"[{', '.join(map(unicode, value))}]"
         if isinstance(value, dict):
@@ -139,8 +147,8 @@ def write_steam(folder: Path, rows: list[tuple], genres: dict[str, list[str]], o
     ]
     if odd:
         reviews += ["{u'username': u'x'}", "{u'username': u'x', u'product_id': u'1', u'date': u'someday'}", "{broken"]
-        games += [unicode({"id": "no genres", "title": "x"}), unicode({"title": "no id", "genres": ["Action"]})]
-    write_gz(folder / "steam_reviews.json.gz", reviews)
+        games += [unicode({"id": "no genres", "title": 7}), unicode({"title": "no id", "genres": ["Action"]})]
+    write_gz(folder / "steam_reviews.json.gz", reviews, "\r\n" if odd else "\n")
     write_gz(folder / "steam_games.json.gz", games)
 
 

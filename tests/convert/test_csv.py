@@ -7,6 +7,8 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import yaml
 
@@ -486,3 +488,122 @@ def test_a_flag_may_stand_alone_and_a_folder_of_commands_lists_them(files, tmp_p
     assert "nothing was written" in capsys.readouterr().out
     assert main(["data", "--help"]) == 2
     assert "data is one of data csv, data describe," in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda names: str(np.array(names, dtype=object)),  # as pandas writes arrays into a CSV file
+        lambda names: (
+            "{" + ",".join(f'"{name}"' if " " in name or "'" in name else name for name in names) + "}"
+        ),  # PostgreSQL
+        lambda names: json.dumps(names),
+    ],
+)
+def test_lists_are_read_as_programs_print_them(tmp_path, files, write):
+    expected = expected_categories()
+    rows = [(item, write(sorted(names))) for item, names in expected.items()]
+    items = write_csv(tmp_path / "i.csv", ["movieId", "genres"], rows)
+    convert_csv(plan_csv(files[0], items), tmp_path / "shop", show_progress=False)
+    assert categories_of(load(tmp_path / "shop")) == expected
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_list_of_objects_is_a_bad_line_and_not_a_name(tmp_path, kind):
+    rows = [(f"u{n % 4}", f"i{n % 5}", n, [{"id": 18, "name": "Drama"}] if n == 6 else ["Action"]) for n in range(40)]
+    path = tmp_path / f"e.{kind}"
+    if kind == "csv":
+        write_csv(path, ["user", "item", "time", "genres"], rows)
+    else:
+        pd.DataFrame(
+            [(*row[:3], json.dumps(row[3])) for row in rows], columns=["user", "item", "time", "genres"]
+        ).to_parquet(path)
+    done = convert_csv(plan_csv(path), tmp_path / "shop", show_progress=False)
+    assert "line 8: " in done.bad[0]
+    assert "is not the name of a category: write a list of names" in done.bad[0]
+    assert (done.read, list(done.written.category_sizes)) == (39, ["Action"])
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.large_string()), pa.decimal128(4, 1)]
+)
+def test_ratings_and_ids_in_parquet_may_be_of_any_kind(tmp_path, kind):
+    ratings = pa.array([4.5, 3.0, None] * 20)
+    if not pa.types.is_decimal(kind):
+        ratings = pa.array([None if value is None else f"{value:g}".replace(".", ",") for value in ratings.to_pylist()])
+    table = pa.table({
+        "user": pa.array([float(n % 5) for n in range(60)]), "item": pa.array([f"i{n % 7}" for n in range(60)]).dictionary_encode(),
+        "ts": pa.array(range(60), pa.timestamp("ms", "Europe/Berlin")), "rating": ratings.cast(kind), "tags": [["A b", None], [], None] * 20,
+    })  # fmt: skip
+    pa.parquet.write_table(table, tmp_path / "e.parquet")
+    filters = Filters(min_rating=4, min_user_interactions=1)
+    done = convert_csv(plan_csv(tmp_path / "e.parquet"), tmp_path / "shop", filters, show_progress=False)
+    assert done.left_out == {"without a rating": 20, "with a rating below 4": 20}
+    written = pd.read_csv(tmp_path / "shop" / "shop.inter", sep="\t")
+    assert written["timestamp:float"].tolist() == [n / 1000 for n in range(0, 60, 3)]
+    assert set(written["user_id:token"].astype(str)) == set("01234")
+
+
+def test_quotes_can_be_part_of_names(tmp_path, files, capsys):
+    rows = [f'u{n % 4}\ti{n % 3}\t{n}\t24" screen{" " + chr(34) + "new" if n % 3 else ""}' for n in range(31)]
+    (tmp_path / "e.tsv").write_text("user\titem\ttime\tcategory\n" + "\n".join(rows) + "\n")
+    words = ["data", "csv", f"--interactions={tmp_path / 'e.tsv'}", f"--out={tmp_path / 'shop'}", "--show_progress=False"]
+    assert main(words) == 2
+    assert "reads them with --quotes=False" in capsys.readouterr().err
+    assert main([*words, "--quotes=False"]) == 0
+    assert set(load(tmp_path / "shop").categories.names) == {'24" screen', '24" screen "new'}
+
+
+def test_what_is_called_like_a_missing_value_is_pointed_at(tmp_path, files, capsys):
+    rows = [(["NULL", "u1", "u2"][n % 3], f"i{n % 4}", n, ["\\N", "A", "B"][n % 3]) for n in range(36)]
+    events = write_csv(tmp_path / "e.csv", ["user", "item", "time", "category"], rows)
+    words = ["data", "csv", f"--interactions={events}", "--show_progress=False"]
+    assert main([*words, f"--out={tmp_path / 'shop'}"]) == 0
+    assert "LOOK: the user 'NULL', the category '\\\\N': if that stands for a missing value" in capsys.readouterr().out
+    assert main([*words, f"--out={tmp_path / 'other'}", "--no_category=\\N"]) == 0
+    assert "LOOK: the user 'NULL': if" in capsys.readouterr().out
+
+
+def test_a_form_of_times_that_most_lines_do_not_have_is_refused(tmp_path, files, capsys):
+    rows = [(f"u{n % 5}", "i 1", f"{1 + n % 28:02}/03/2020") for n in range(100)]
+    events = write_csv(tmp_path / "e.csv", ["userId", "movieId", "timestamp"], rows)
+    words = [
+        "data",
+        "csv",
+        f"--interactions={events}",
+        f"--items={files[1]}",
+        f"--out={tmp_path / 'shop'}",
+        "--show_progress=False",
+    ]
+    assert main([*words, "--time_format=%m/%d/%Y"]) == 2
+    assert (
+        "52 lines cannot be read and 48 can; the first of the former: line 14: 'timestamp' is no time"
+        in capsys.readouterr().err
+    )
+    assert not (tmp_path / "shop").exists()
+    assert main([*words, "--time_format=%d/%m/%Y"]) == 0
+
+
+def test_a_line_is_named_only_while_lines_can_be_counted(tmp_path, files):
+    lines = ["userId,movieId,timestamp", *(f"u{n % 4},i 1,{n}" for n in range(30))]
+    lines[3:3] = ["u1,i 1,later", "", "u2,i 2,never"]
+    (tmp_path / "e.csv").write_text("\n".join(lines))
+    plan = plan_csv(tmp_path / "e.csv", files[1])
+    assert "a line: 'timestamp' is no time: 'never'" in convert_csv(plan, tmp_path / "shop", show_progress=False).bad[0]
+    (tmp_path / "e.csv").write_text("\n".join(line for line in lines if line))
+    assert "line 5: 'timestamp' is no time: 'never'" in convert_csv(plan, tmp_path / "other", show_progress=False).bad[0]
+
+
+def test_a_table_without_names_and_a_damaged_one_are_told(tmp_path, files):
+    (tmp_path / "e.csv").write_text("u1,i 1,978300760\nu2,i 2,978300761\n")
+    with pytest.raises(ValueError, match="'978300760' looks like data, and the first row must hold names"):
+        plan_csv(tmp_path / "e.csv", files[1])
+    (tmp_path / "e.csv").write_text("\nuserId,movieId\n")
+    with pytest.raises(ValueError, match=r"e\.csv: the first line is empty"):
+        plan_csv(tmp_path / "e.csv", files[1])
+    path = tmp_path / "e.parquet"
+    pd.read_csv(files[0]).to_parquet(path, compression="gzip")
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(len(content) // 4) + content[4 + len(content) // 4 :])
+    with pytest.raises(ValueError, match=r"e\.parquet is (not a Parquet file, or )?damaged"):
+        plan_csv(path, files[1])

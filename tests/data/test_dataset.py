@@ -1,11 +1,14 @@
 """From atomic files to sequences and rows."""
 
 import logging
+import re
+import shlex
 
 import pytest
 import torch
 from recbole.data.dataset import SequentialDataset
 
+from recbole_leaprec.cli import main
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import HISTORY_END, create_dataset
 from tests import reference
@@ -144,6 +147,41 @@ def test_bad_data_is_refused(tmp_path, inter_header, items, changes, message):
     folder = write_dataset(tmp_path, rows(header), dict.fromkeys(items, "Drama"), inter_header)
     with pytest.raises(ValueError, match=message):
         load(folder, **changes)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda inter, item: (inter.replace("\t", ","), item.replace("\t", ",")), r"toy\.inter, line 1: .*are there tabs"),
+        (
+            lambda inter, item: (inter, item.replace(":token_seq", "").replace(":token", "").replace("a W", "a|W")),
+            r"toy\.item, line 1: column 'item_id'",
+        ),
+        (
+            lambda inter, item: (inter, item.replace("Drama War", '"Drama War"').replace("\tWar", '\t"War"')),
+            r"toy\.item, line 2: categories in 'genre' stand in quotes, as \"Drama War\"",
+        ),
+        (
+            lambda inter, item: (inter, item.replace("b\tWar", "b\tWar\t9")),
+            r"toy\.item, line 3: 3 fields, and the header has 2",
+        ),
+    ],
+)
+def test_a_mistake_in_atomic_files_is_named_with_its_line_and_the_command_that_mends_it(tmp_path, spoil, message):
+    items = {"a": "Drama War", "b": "War", "c": "Drama War", "d": "War"}
+    folder = write_dataset(tmp_path, [(user, item, t) for user in "uv" for t, item in enumerate("abcd")], items)
+    files = [folder / "toy" / f"toy.{kind}" for kind in ("inter", "item")]
+    for file, text in zip(files, spoil(*(file.read_text() for file in files)), strict=True):
+        file.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        load(folder)
+    command = re.search(r"To mend it: `leaprec (.*)`", str(caught.value))
+    assert command
+    assert main([*shlex.split(command[1]), "--show_progress=False"]) == 0
+    settings = {key: value for key, value in SMALL.items() if key != "category_field"}
+    mended = create_dataset(LeapRecConfig("SASRecCD", "toy-mended", config_dict={**settings, "data_path": str(folder)}))
+    assert tokens_of(mended) == {"u": list("abcd"), "v": list("abcd")}
+    assert set(mended.categories.names) <= {"Drama", "War"}
 
 
 def test_missing_times_and_a_missing_item_file_are_refused(tmp_path):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 )
 @option("delimiter", Text(), "what stands between columns", shown="guessed")
 @option("encoding", Text(), "of the text files, both of them", "utf-8")
+@option("quotes", Flag(), "whether quotes may stand around a text; if not, they are part of it", True)
 @filter_options(Filters())
 @option("max_bad", Whole(), "how many lines may be beyond reading", MAX_BAD_LINES)
 @option("dry_run", Flag(), "show the guesses and ten rows, and write nothing", False)
@@ -84,6 +85,11 @@ def _told(done: Converted, out: Path) -> list[str]:
         lines.append(
             f"LOOK: {done.unknown_kept:,} of the {written.taken:,} items that are taken are not in {plan.items.path.name} and have no "
             f"category, such as {', '.join(map(repr, done.unknown_items))}"
+        )
+    if done.like_missing:
+        lines.append(
+            f"LOOK: {', '.join(done.like_missing[:3])}: if that stands for a missing value, take it out of the file; "
+            "a category is taken for none with --no_category"
         )
     if written.categories == 1:
         lines.append("LOOK: there is one category only, and nothing to calibrate")

@@ -10,7 +10,7 @@ from typing import Any
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.builder import Builder
 from recbole_leaprec.convert.catalogue import Catalogue
-from recbole_leaprec.convert.publishers.raw import Raw
+from recbole_leaprec.convert.publishers.raw import Raw, number_or_nan
 from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
@@ -35,7 +35,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
         if not user or not book or time is None:
             bad[0].add(None, "no user_id, no book_id, or no time", str(record))
             continue
-        builder.add(str(user), str(book), time, _number(record.get("rating")))
+        builder.add(str(user), str(book), time, number_or_nan(record.get("rating")))
     return Raw(builder.interactions(), catalogue, bad)
 
 
@@ -58,7 +58,3 @@ def _seconds(text: str, form: str) -> float | None:
 
 
 _LONG = "%a %b %d %H:%M:%S %z %Y"
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")

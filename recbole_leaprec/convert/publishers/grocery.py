@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.builder import Builder
 from recbole_leaprec.convert.catalogue import Catalogue
-from recbole_leaprec.convert.publishers.raw import Raw
+from recbole_leaprec.convert.publishers.raw import Raw, number_or_nan, text_or_none
 from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
@@ -36,16 +37,16 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
             bad[1].add(None, "no asin", str(record))
             continue
         if not catalogue.categories.get(str(item)):  # asins repeat; the first with a category counts
-            catalogue.add(str(item), second_level(record), _text(record.get("title")))
+            catalogue.add(str(item), second_level(record), text_or_none(record.get("title")))
     builder = Builder(rated=True)
     for record in read_records(reviews, bad[0], show_progress):
         user, item = record.get("reviewerID") or record.get("user_id"), record.get("parent_asin") or record.get("asin")
         time, rating = record.get("unixReviewTime") or record.get("timestamp"), record.get("overall", record.get("rating"))
-        if not user or not item or not isinstance(time, int | float):
+        if not user or not item or not isinstance(time, int | float) or not isfinite(time):
             bad[0].add(None, "no user, no item, or no time", str(record))
             continue
         seconds = time / 1e3 if time > MILLISECONDS else float(time)
-        builder.add(str(user), str(item), seconds, float(rating) if isinstance(rating, int | float) else float("nan"))
+        builder.add(str(user), str(item), seconds, number_or_nan(rating))
     return Raw(builder.interactions(), catalogue, bad)
 
 
@@ -56,11 +57,9 @@ def second_level(record: dict[str, Any]) -> list[str]:
         >>> second_level({"category": ["Grocery & Gourmet Food", "Dairy, Cheese & Eggs", "Cheese"]})
         ['Dairy, Cheese & Eggs']
     """
-    paths = record.get("category") or record.get("categories") or []
+    paths = record.get("category") or record.get("categories")
+    if not isinstance(paths, list):
+        return []
     if paths and isinstance(paths[0], str):
         paths = [paths]
-    return next(([str(path[1])] for path in paths if isinstance(path, list) and len(path) > 1), [])
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    return next(([str(path[1])] for path in paths if isinstance(path, list) and len(path) > 1 and path[1]), [])

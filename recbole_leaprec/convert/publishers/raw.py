@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import Catalogue
@@ -16,3 +17,13 @@ class Raw:
     interactions: Interactions
     catalogue: Catalogue
     bad: list[BadLines]
+
+
+def text_or_none(value: Any) -> str | None:
+    """What a record has for a text."""
+    return value if isinstance(value, str) else None
+
+
+def number_or_nan(value: Any) -> float:
+    """What a record has for a number."""
+    return float(value) if isinstance(value, int | float) else float("nan")

@@ -10,7 +10,7 @@ from typing import Any
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.builder import Builder
 from recbole_leaprec.convert.catalogue import Catalogue
-from recbole_leaprec.convert.publishers.raw import Raw
+from recbole_leaprec.convert.publishers.raw import Raw, text_or_none
 from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
@@ -24,9 +24,9 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
     for record in read_records(games, bad[1], show_progress):
         game, genres = record.get("id"), record.get("genres") or []
         if not game or not isinstance(genres, list):
-            bad[1].add(None, "no id", str(record))
+            bad[1].add(None, "no id, or genres that are no list", str(record))
             continue
-        catalogue.add(str(game), map(str, genres), record.get("title") or record.get("app_name"))
+        catalogue.add(str(game), map(str, genres), text_or_none(record.get("title")) or text_or_none(record.get("app_name")))
     builder = Builder()
     for record in read_records(reviews, bad[0], show_progress):
         user, game, time = record.get("username"), record.get("product_id"), _day(str(record.get("date")))
