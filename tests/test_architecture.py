@@ -140,7 +140,14 @@ def test_the_tensor_core_knows_nothing_of_recbole(package):
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], *([name, "--help"] for name in command_names()), ["--epoch=3"], ["--alpha=2"]]
+    "words",
+    [
+        ["--help"],
+        *([*name.split(), "--help"] for name in command_names()),
+        ["--epoch=3"],
+        ["--alpha=2"],
+        ["evaluate", "--checkpoint=no.pth"],
+    ],
 )
 def test_help_and_a_wrong_key_or_value_are_answered_without_torch_and_recbole(words):
     program = f"""
