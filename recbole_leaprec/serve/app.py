@@ -76,7 +76,7 @@ def _guard(token: str | None) -> Callable[..., None]:
     bearer = HTTPBearer(auto_error=False, description=f"the value of {TOKEN} where the service was started")
 
     # Headers are bytes, which Starlette reads as latin-1.
-    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+    async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
         if token and not (given and secrets.compare_digest(given.credentials.encode("latin-1"), token.encode())):
             raise HTTPException(401, "a bearer token is needed: Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
 
