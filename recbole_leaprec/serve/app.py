@@ -71,7 +71,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     return app
 
 
-def _guard(token: str | None) -> Callable[..., None]:
+def _guard(token: str | None) -> Callable[..., Awaitable[None]]:
     """A dependency that lets a request with the token pass, or any where there is none."""
     bearer = HTTPBearer(auto_error=False, description=f"the value of {TOKEN} where the service was started")
 
