@@ -23,6 +23,7 @@ LAYERS = [
     {"keys", "model_names"},
     {
         "atomic_files",
+        "lighter_recbole",
         "compat",
         "data",
         "model",
