@@ -30,6 +30,7 @@ LAYERS = [
         "config_checks",
         "config",
         "checkpoint",
+        "free_memory",
         "trainer",
         "training_state",
     },
