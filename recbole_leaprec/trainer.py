@@ -18,7 +18,6 @@ from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.data.frozen import freeze
 from recbole_leaprec.evaluator import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.free_memory import give_back
 from recbole_leaprec.lr_schedule import SCHEDULES
 from recbole_leaprec.model.cd_mixin import PREFERENCE
 from recbole_leaprec.reranking.lists import SHORT_LISTS
@@ -61,7 +60,6 @@ class LeapRecTrainer(CompatTrainer):
         return self._sequences.preference(history_end.to(self.device), self.categories, alpha)
 
     def _train_epoch(self, train_data, epoch_idx, loss_func=None, show_progress=False):
-        give_back()
         if self.before_epoch:
             self.before_epoch(epoch_idx)
         for group in self.optimizer.param_groups:
@@ -104,7 +102,6 @@ class LeapRecTrainer(CompatTrainer):
             per_user: whether evaluations hold every user's list, metrics and preference, and the places of the list's items in the
                 model's own ranking.
         """
-        give_back()
         self.model.eval()
         self.tot_item_num = eval_data.dataset.item_num
         if self.item_tensor is None:

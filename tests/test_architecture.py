@@ -30,7 +30,6 @@ LAYERS = [
         "config_checks",
         "config",
         "checkpoint",
-        "free_memory",
         "trainer",
         "training_state",
     },

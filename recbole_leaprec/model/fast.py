@@ -68,9 +68,10 @@ class FusedEncoder(nn.Module):
         self.layer = encoder.layer
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None, output_all_encoded_layers: bool = True) -> list[Tensor]:
-        dropouts = [one for one in self.modules() if isinstance(one, nn.Dropout) and one.training and one.p]
+        active = [one for one in self.modules() if isinstance(one, nn.Dropout) and one.training and one.p]
+        dropouts = [one for one in active if isinstance(one, FastDropout) and one.draws_itself(hidden.device)]
         pieces = _pieces(hidden, self.layer[0].multi_head_attention.num_attention_heads)
-        if len(pieces) == 1 or not all(isinstance(one, FastDropout) and one.draws_itself(hidden.device) for one in dropouts):
+        if len(pieces) == 1 or len(dropouts) < len(active):
             outputs = self.layers(hidden, attention_mask)
         else:
             parameters = [one for one in self.parameters() if one.requires_grad]
