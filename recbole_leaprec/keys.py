@@ -113,6 +113,7 @@ PLUGIN_KEYS = {
         "all positions of a sequence in one pass, or RecBole's one row per prefix", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),
     ),
+    "category_features": Key("whether LiGRCD adds vectors of an item's categories to its own", "True or False", lambda x: isinstance(x, bool)),
     "caser_window": Key("last items that CaserCD looks at", "a whole number, 1 or more", _positive_int),
     "dacsr_lambda": Key("weight of calibration in DACSR's loss", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         ITEM_SEQ_LEN: str
         POS_ITEM_ID: str
         NEG_ITEM_ID: str
-        item_embedding: nn.Embedding
+        item_embedding: nn.Module
         _modules: dict[str, nn.Module | None]
 
         def __init__(self, config: Any, dataset: Any) -> None: ...

@@ -60,17 +60,18 @@ _PER_WORD = 4
 """Elements that a word of 64 random bits is enough for."""
 
 
-class FusedEncoder(nn.Module):
-    """RecBole's TransformerEncoder in fewer and larger steps; a mask of None stands for one that hides what comes after."""
+class EncoderInPieces(nn.Module):
+    """Layers one after the other, for some rows of a batch at a time where that saves memory."""
 
-    def __init__(self, encoder: TransformerEncoder):
+    def __init__(self, layers: nn.ModuleList, heads: int):
         super().__init__()
-        self.layer = encoder.layer
+        self.layer, self.heads = layers, heads
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None, output_all_encoded_layers: bool = True) -> list[Tensor]:
+        """What the layers make of `hidden [B, L, H]`; a mask of None stands for one that hides what comes after."""
         active = [one for one in self.modules() if isinstance(one, nn.Dropout) and one.training and one.p]
         dropouts = [one for one in active if isinstance(one, FastDropout) and one.draws_itself(hidden.device)]
-        pieces = _pieces(hidden, self.layer[0].multi_head_attention.num_attention_heads)
+        pieces = _pieces(hidden, self.heads)
         if len(pieces) == 1 or len(dropouts) < len(active):
             outputs = self.layers(hidden, attention_mask)
         else:
@@ -84,9 +85,23 @@ class FusedEncoder(nn.Module):
         """What each layer makes of `hidden [B, L, H]`."""
         outputs = []
         for layer in self.layer:
-            hidden = _feed_forward(layer.feed_forward, _attend(layer.multi_head_attention, hidden, mask))
+            hidden = self.apply_layer(layer, hidden, mask)
             outputs.append(hidden)
         return outputs
+
+    def apply_layer(self, layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """What one layer makes of `hidden [B, L, H]`."""
+        return layer(hidden, mask)
+
+
+class FusedEncoder(EncoderInPieces):
+    """RecBole's TransformerEncoder in fewer and larger steps."""
+
+    def __init__(self, encoder: TransformerEncoder):
+        super().__init__(encoder.layer, encoder.layer[0].multi_head_attention.num_attention_heads)
+
+    def apply_layer(self, layer: Any, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        return _feed_forward(layer.feed_forward, _attend(layer.multi_head_attention, hidden, mask))
 
 
 def _attend(attention: MultiHeadAttention, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -128,7 +143,7 @@ def _pieces(hidden: Tensor, heads: int) -> list[slice]:
 
 
 class _InPieces(torch.autograd.Function):
-    """The layers of a `FusedEncoder` for some rows at a time, worked out again on the way back.
+    """The layers of an `EncoderInPieces` for some rows at a time, worked out again on the way back.
 
     What layers hold of long sequences is more than fits into a cache. In pieces that do, working it out twice takes no longer than reading
     it from memory, where it would be most of what a training holds. Dropouts drop what they would drop of all rows at once.
@@ -137,7 +152,7 @@ class _InPieces(torch.autograd.Function):
     @staticmethod
     def forward(
         context: Any,
-        encoder: FusedEncoder,
+        encoder: EncoderInPieces,
         pieces: list[slice],
         seeds: dict[FastDropout, int],
         mask: Tensor | None,

@@ -23,7 +23,7 @@ from tests import reference
 
 NEGATIVES = "drawn negatives"  # of a batch, where the test keeps them
 WEIGHTS = [(0.1, 1.0), (0.0, 1.0), (0.5, 0.0), (2.0, 0.3)]
-OWN = ["SASRecCD", "GRU4RecCD", "CaserCD", "BERT4RecCD", "DACSR"]
+OWN = ["SASRecCD", "GRU4RecCD", "CaserCD", "BERT4RecCD", "DACSR", "LiGRCD"]
 OTHERS = sorted(set(known_models()) - set(OWN))
 NEEDED = {name: {"reranker_CAN_NUM": "20"} for name in ("SASRecCPR", "GRU4RecCPR")}  # the toy catalogue is below 100
 
@@ -66,7 +66,50 @@ def window_output(model, batch, row, place):
     return Caser.forward(model, batch["user_id"][row : row + 1], window)[0]
 
 
-OUTPUTS = {"SASRecCD": last_output, "GRU4RecCD": last_output, "CaserCD": window_output}
+def ligr_output(model, batch, row, place):
+    """LiGR of the items up to a place, alone: a pair of positions, a head and a category at a time."""
+    items = batch["item_id_list"][row, : place + 1].tolist()
+    x = [v * math.sqrt(len(v)) + model.position_embedding.weight[n] for n, v in enumerate(item_table(model)[items])]
+    for block in model.encoder.layer:
+        normal = [block.norm_before_attention(one) for one in x]
+        added = [block.mixed(attention_by_hand(block, normal[: n + 1])) for n in range(len(x))]
+        x = [
+            one + new * block.attention_gate(before).sigmoid() for one, new, before in zip(x, added, normal, strict=True)
+        ]
+        x = [one + feed_forward_by_hand(block, block.norm_before_feed_forward(one)) for one in x]
+    return model.norm(x[-1])
+
+
+def attention_by_hand(block, seen):
+    """What the last of the vectors seen gets from all of them."""
+    size = len(seen[0]) // block.heads
+    query, keys, values = (
+        torch.stack([block.query_key_value(one) for one in seen]).chunk(3, -1)[part] for part in range(3)
+    )
+    mixed = []
+    for head in range(block.heads):
+        own = slice(head * size, (head + 1) * size)
+        weights = [
+            query[-1, own] @ keys[n, own] / math.sqrt(size) + block.by_distance[head, len(seen) - 1 - n] for n in range(len(seen))
+        ]
+        mixed.append(sum(w * v for w, v in zip(torch.stack(weights).softmax(0), values[:, own], strict=True)))
+    return torch.cat(mixed)
+
+
+def feed_forward_by_hand(block, normal):
+    gate, value = block.widened(normal).chunk(2)
+    return block.narrowed(gate * gate.sigmoid() * value) * block.feed_forward_gate(normal).sigmoid()
+
+
+def item_table(model):
+    """`[I, H]`: the items' vectors."""
+    if not hasattr(model.item_embedding, "of_category"):
+        return model.item_embedding.weight
+    shares = reference.rows(model.categories).float()
+    return model.item_embedding.own.weight + shares @ model.item_embedding.of_category.weight
+
+
+OUTPUTS = {"SASRecCD": last_output, "GRU4RecCD": last_output, "CaserCD": window_output, "LiGRCD": ligr_output}
 
 
 def loss_by_hand(config, dataset, model, batch):
@@ -79,7 +122,7 @@ def loss_by_hand(config, dataset, model, batch):
             at = (row, place) if dense else (row,)
             if batch["item_id"][at] != 0:
                 output = OUTPUTS[config["model"]](model, batch, row, place)
-                terms.append(term_by_hand(config, dataset, batch, at, model.item_embedding.weight @ output))
+                terms.append(term_by_hand(config, dataset, batch, at, item_table(model) @ output))
     return torch.stack(terms).mean() + regularization_by_hand(config, model)
 
 
@@ -135,7 +178,7 @@ def assert_same_with_gradient(model, loss, expected):
 @pytest.mark.parametrize("positions", ["all", "last"])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_loss_and_gradient_are_those_made_by_hand(make_batch, name, gamma, bpr_weight, positions):
-    changes = {"gamma": gamma, "bpr_weight": bpr_weight, "train_positions": positions}
+    changes = {"loss_type": "BPR", "gamma": gamma, "bpr_weight": bpr_weight, "train_positions": positions}
     if name == "CaserCD":
         changes |= {"caser_window": 3, "reg_weight": 0.01}
     config, dataset, model, batch = make_batch(name, **changes)
