@@ -33,7 +33,7 @@ from recbole.utils.url import decide_download, download_url, extract_zip, rename
 from torch.utils.tensorboard import SummaryWriter
 
 from recbole_leaprec.atomic_files import columns_of, how_to_mend, read_typed
-from recbole_leaprec.keys import recbole_folder
+from recbole_leaprec.recbole_keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
 
