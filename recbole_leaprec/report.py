@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from recbole_leaprec.page.tables import TABLES
 from recbole_leaprec.page.write import write_page
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
+from recbole_leaprec.run_folder import training_seconds
 from recbole_leaprec.study.run import SPEC, report_study
 
 
@@ -119,7 +119,7 @@ def _measured(folder: Path) -> list[Path]:
 def _load(folder: Path, label: str) -> list[_Measured]:
     paths = _measured(folder)
     if len(paths) == 1:
-        return [_Measured(label, Measurement.load(paths[0]), _training(folder / "model"))]
+        return [_Measured(label, Measurement.load(paths[0]), training_seconds(folder / "model"))]
     return [_Measured(f"{label}/{path.parent.name}", Measurement.load(path), float("nan")) for path in paths]
 
 
@@ -129,14 +129,7 @@ def _measure(
     own = beside / f"measured-{label.replace('/', '-')}"
     measurement = measure(folder / "model.pth", rerankers, {**changes, "output_dir": str(own)})
     measurement.save(own / FILE)
-    return _Measured(label, measurement, _training(folder))
-
-
-def _training(folder: Path) -> float:
-    """Seconds, or nan where a folder does not say."""
-    result = folder / "result.json"
-    timing = json.loads(result.read_text(encoding="utf-8"))["timing"] if result.is_file() else {}
-    return timing.get("training", float("nan"))
+    return _Measured(label, measurement, training_seconds(folder))
 
 
 def _curves(runs: Sequence[_Measured]) -> list[Curve]:

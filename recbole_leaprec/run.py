@@ -19,6 +19,7 @@ from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.files import write_yaml
 from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
+from recbole_leaprec.reading import in_words
 from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambda
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run_folder import check_folder, make_folder, versions
@@ -65,8 +66,7 @@ class Run:
             )
         seconds = time.perf_counter() - started
         init_seed(config["seed"], config["reproducibility"])
-        model = config.model_class(config, loaders[0].dataset).to(config["device"])  # sees training interactions alone
-        return cls(config, dataset, model, *loaders, timing={"data": seconds})
+        return cls(config, dataset, _model(config, loaders[0].dataset), *loaders, timing={"data": seconds})
 
     @classmethod
     def trained(cls, checkpoint: str | Path, changes: dict[str, Any] | None = None) -> Run:
@@ -188,6 +188,16 @@ class Run:
         _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
                      config["target_skl"], max(config["topk"]), reached)  # fmt: skip
         return lam, True
+
+
+def _model(config: LeapRecConfig, dataset: SequenceDataset) -> Any:
+    """The model, which sees training interactions alone; ValueError if it cannot be made with its settings."""
+    try:
+        return config.model_class(config, dataset).to(config["device"])
+    except Exception as error:  # RecBole's models do not look at their settings, and each ends in another way
+        if isinstance(error, ValueError):
+            raise
+        raise ValueError(f"a {config['model']} cannot be made with these settings: {in_words(error)}") from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recbole_leaprec import __version__
+from recbole_leaprec.reading import read_json
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig
@@ -42,6 +44,16 @@ def make_folder(config: LeapRecConfig) -> Path:
         except FileExistsError:  # another run of the same second
             number += 1
             folder = Path(f"{stem}-{number}")
+
+
+def training_seconds(folder: Path) -> float:
+    """How long the run of a folder was trained; nan where the folder does not say."""
+    path = folder / "result.json"
+    if not path.is_file():
+        return math.nan
+    timing = read_json(path, "the result of a run").get("timing")
+    seconds = timing.get("training", math.nan) if isinstance(timing, dict) else math.nan
+    return float(seconds) if isinstance(seconds, int | float) else math.nan
 
 
 def versions() -> dict[str, str]:
