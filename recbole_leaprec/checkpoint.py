@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.files import written_whole
+from recbole_leaprec.files import check_checkpoint, written_whole
 from recbole_leaprec.keys import check_keys, check_values
 from recbole_leaprec.reading import check_archive, in_words, reading
 
@@ -39,11 +39,7 @@ def load_checkpoint(
 
     torch writes an archive with a checksum for every tensor, and does not look at them when it reads.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
-    if not path.is_file():
-        raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
+    check_checkpoint(path)
     with reading(
         path, f"{_OURS} (it is damaged, or holds more than tensors and plain values, as RecBole's own checkpoints do)"
     ):
@@ -58,7 +54,7 @@ def load_checkpoint(
 _OURS = "a checkpoint of this plugin"
 
 
-def _check_parts(content: Mapping[str, Any], path: Path) -> None:
+def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
     """ValueError if a part that every checkpoint has is missing or is something else."""
     parts = ["dataset", "state_dict"]
     if content["format"] in (FORMAT, *EARLIER):

@@ -92,17 +92,21 @@ def _check_shape(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, seen))
             if len(around) > _DEEPEST:
-                raise ValueError(f"it is more than {_DEEPEST} levels deep, in line {event.start_mark.line + 1}")
+                raise ValueError(f"it is more than {_DEEPEST} levels deep, in {_line(event)}")
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = around.pop()
             sizes[anchor] = seen - before
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in around):
-                raise ValueError(f"*{event.anchor} is inside itself, in line {event.start_mark.line + 1}")
+                raise ValueError(f"*{event.anchor} is inside itself, in {_line(event)}")
             seen += sizes.get(event.anchor, 0)
         seen += 1
         if seen > _MOST:
             raise ValueError(f"it has more than {_MOST:,} values")
+
+
+def _line(event: yaml.Event) -> str:
+    return f"line {event.start_mark.line + 1}" if event.start_mark else "some line"
 
 
 def read_text(path: str | Path) -> str:

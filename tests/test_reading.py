@@ -1,5 +1,7 @@
 """What somebody else has written is read without running it, and refused in one sentence."""
 
+from pathlib import Path
+
 import pytest
 
 from recbole_leaprec.cli import main
@@ -94,7 +96,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name_and_what_the_machine_ha
     with pytest.raises(ValueError, match=r"^a\.bin is not a list: KeyError 'x'$"), reading("a.bin", "a list"):
         raise KeyError("x")
     with pytest.raises(FileNotFoundError), reading("a.bin", "a list"):
-        open("/nowhere/a.bin")
+        Path("/nowhere/a.bin").read_bytes()
 
 
 def test_a_damaged_json_file_is_named(tmp_path):
