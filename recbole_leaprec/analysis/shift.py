@@ -12,7 +12,7 @@ from recbole_leaprec.analysis.plots import plot_shift
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
-from recbole_leaprec.files import check_unused, write_csv
+from recbole_leaprec.files import check_unused, taken, write_csv
 from recbole_leaprec.keys import check_count
 
 
@@ -39,7 +39,8 @@ def shift(
     dataset.build()
     sequences, intervals = dataset.sequences, range(0, longest + 1, step)
     table = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, window, config["beta"])
-    folder.mkdir(parents=True, exist_ok=True)
-    write_csv(folder / "shift.csv", table)
-    plot_shift(table, window, config["dataset"], folder / "shift")
+    with taken(folder):
+        check_unused(folder, ["shift.csv"])
+        write_csv(folder / "shift.csv", table)
+        plot_shift(table, window, config["dataset"], folder / "shift")
     return table

@@ -17,7 +17,7 @@ from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.defaults import EXPLORED_USERS
-from recbole_leaprec.files import write_yaml
+from recbole_leaprec.files import taken, write_yaml
 from recbole_leaprec.keys import MACHINE_KEYS
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
@@ -68,11 +68,11 @@ def study(
 def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
     """Every part of the study of one dataset, and its page."""
     parts = list(plan.parts())
-    folder.mkdir(parents=True, exist_ok=True)
-    write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
-    for number, part in enumerate(parts, 1):
-        _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
-    report_study(folder, folder / "report.html")
+    with taken(folder):
+        write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
+        for number, part in enumerate(parts, 1):
+            _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
+        report_study(folder, folder / "report.html")
 
 
 def _describe(plan: Spec) -> Description:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recbole_leaprec.cluster import check_room, connected, interrupts_as_before
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.defaults import TRIALS
-from recbole_leaprec.files import write_json
+from recbole_leaprec.files import taken, write_json
 from recbole_leaprec.quick_start import evaluate
 from recbole_leaprec.reading import read_json
 from recbole_leaprec.tune.records import collect, read_trials, sample_of, settle
@@ -80,9 +80,9 @@ def tune(
         )  # fmt: skip
     with connected(ray_address) as own:
         check_room({"CPU": settings.cpus, "GPU": settings.gpus}, "a trial (cpus_per_trial, gpus_per_trial)", own)
-        folder.mkdir(parents=True, exist_ok=True)
-        settings.write()
-        interrupted = _run(settings, show_progress)
+        with taken(folder):
+            settings.write()
+            interrupted = _run(settings, show_progress)
     table = collect(folder, settings)
     finished = table[table["score"].notna() & (table["status"] != "failed")] if "score" in table else table.iloc[:0]
     done = int((table["status"] != "interrupted").sum()) if "status" in table else 0
