@@ -109,3 +109,15 @@ def test_a_folder_is_let_go_and_goes_if_nothing_came_into_it(tmp_path):
     with taken(tmp_path / "a"):
         (tmp_path / "a" / "file").touch()
     assert (tmp_path / "a" / "file").exists()
+
+
+@pytest.mark.parametrize("longest", ["50", "99999999999999999999999"])
+def test_shift_ends_with_the_longest_history_and_has_no_empty_rows(toy, tmp_path, capsys, longest):
+    """Issue 21, 9, and from the newcomer's list: it took more than two minutes, and showed rows of NaN."""
+    words = ["shift", *toy_words(toy), f"--longest={longest}", "--window=2", "--step=1", f"--output_dir={tmp_path / 'out'}"]
+    assert main(words) == 0
+    rows = (tmp_path / "out" / "shift.csv").read_text().splitlines()[1:]
+    assert len(rows) == 25 - 2 + 1
+    assert not any("nan" in row or ",," in row for row in rows)
+    assert main(["shift", *toy_words(toy), "--window=26", f"--output_dir={tmp_path / 'other'}"]) == 2
+    assert "window must not exceed the longest history, 25 items, got 26" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def shift(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """`category_shift` of a dataset at intervals 0, step, .., longest; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
+    """`category_shift` of a dataset at intervals 0, step, .., longest, as far as a history goes; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
 
     Raises:
         ValueError: bad arguments or data; nothing is written then.
@@ -37,7 +37,11 @@ def shift(
     config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     dataset = create_dataset(config)
     dataset.build()
-    sequences, intervals = dataset.sequences, range(0, longest + 1, step)
+    sequences = dataset.sequences
+    farthest = int((sequences.offsets[1:] - sequences.offsets[:-1]).max()) - window  # nobody has a later window
+    if farthest < 0:
+        raise ValueError(f"window must not exceed the longest history, {farthest + window} items, got {window}")
+    intervals = range(0, min(longest, farthest) + 1, step)
     table = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, window, config["beta"])
     with taken(folder):
         check_unused(folder, ["shift.csv"])
