@@ -12,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 
+from recbole_leaprec.reading import reading
+
 NO_NUMBER = ("na", "n/a", "nan", "null", "none")
 """What is as good as an empty field where a number should be."""
 
@@ -37,7 +39,8 @@ def how_to_mend(path: str | Path, config: Any) -> str:
 
 def columns_of(path: str | Path, config: Any) -> list[str]:
     """What stands between the signs of the header: `<field>:<type>`."""
-    with open(path, encoding=config["encoding"]) as file:
+    told = f"a text in {config['encoding'] or 'utf-8'} (encoding)"
+    with reading(path, told), open(path, encoding=config["encoding"] or "utf-8") as file:
         return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
 
 

@@ -7,8 +7,7 @@ fingerprint of the data; `serving`, what lists are made of (`data.frozen`); `sta
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ import torch
 
 from recbole_leaprec.data import SequenceDataset
 from recbole_leaprec.files import check_checkpoint, written_whole
+from recbole_leaprec.keys import check_keys, check_values
+from recbole_leaprec.reading import check_archive, in_words, reading
 
 FORMAT = "recbole-leaprec checkpoint 2"
 EARLIER = ("recbole-leaprec checkpoint 1",)
@@ -25,24 +26,52 @@ EARLIER = ("recbole-leaprec checkpoint 1",)
 def save_checkpoint(path: Path, content: dict[str, Any], mark: str = FORMAT) -> None:
     """Write a checkpoint with the mark of its form, all of it or nothing."""
     with written_whole(path) as scratch:
-        torch.save({"format": mark, **content}, scratch)
+        try:
+            torch.save({"format": mark, **content}, scratch)
+        except RuntimeError as error:  # torch's word for a disk that is full
+            raise OSError(f"{path} could not be written: {in_words(error)}; is the disk full?") from error
 
 
 def load_checkpoint(
     path: str | Path, device: torch.device | str = "cpu", marks: Sequence[str] = (FORMAT, *EARLIER)
 ) -> dict[str, Any]:
-    """Read a checkpoint of ours; ValueError if there is none at `path`, or if it has none of these marks."""
+    """Read a checkpoint of ours; ValueError if there is none at `path`, if it has none of these marks, or if it is damaged.
+
+    torch writes an archive with a checksum for every tensor, and does not look at them when it reads.
+    """
     check_checkpoint(path)
-    try:
+    with reading(
+        path, f"{_OURS} (it is damaged, or holds more than tensors and plain values, as RecBole's own checkpoints do)"
+    ):
+        check_archive(path)
         content = torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a checkpoint of this plugin (it is damaged, or holds more than tensors and plain values, as "
-            f"RecBole's own checkpoints do): {type(error).__name__} {str(error).partition(chr(10))[0]}"
-        ) from error
     if not isinstance(content, dict) or content.get("format") not in marks:
-        raise ValueError(f"{path} is not a checkpoint of this plugin: it lacks the mark {marks[0]!r}")
+        raise ValueError(f"{path} is not {_OURS}: it lacks the mark {marks[0]!r}")
+    _check_parts(content, path)
     return content
+
+
+_OURS = "a checkpoint of this plugin"
+
+
+def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
+    """ValueError if a part that every checkpoint has is missing or is something else."""
+    parts = ["dataset", "state_dict"]
+    if content["format"] in (FORMAT, *EARLIER):
+        parts.append("config")
+    if content["format"] == FORMAT:
+        parts.append("serving")
+    for part in parts:
+        if not isinstance(content.get(part), dict) or not all(isinstance(key, str) for key in content[part]):
+            raise ValueError(f"{path} is not a whole checkpoint: its {part!r} is missing, or not what it should be")
+    if not all(isinstance(value, torch.Tensor) for value in content["state_dict"].values()):
+        raise ValueError(f"{path} is not a whole checkpoint: its 'state_dict' holds more than tensors")
+    if "config" in parts:
+        try:
+            check_keys(content["config"])
+            check_values(content["config"])
+        except ValueError as error:
+            raise ValueError(f"{path}, its config: {error}") from error
 
 
 def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Path) -> None:
@@ -61,5 +90,6 @@ def restore(model: Any, content: dict[str, Any], path: str | Path) -> None:
     try:
         model.load_state_dict(content["state_dict"])
     except RuntimeError as error:
-        raise ValueError(f"{path} does not fit this {type(model).__name__}: {error}") from error
-    model.load_other_parameter(content.get("other_parameter"))
+        raise ValueError(f"{path} does not fit this {type(model).__name__}: {' '.join(str(error).split())}") from error
+    with reading(path, _OURS):
+        model.load_other_parameter(content.get("other_parameter"))

@@ -30,12 +30,12 @@ import torch
 from recbole.config import Config
 from recbole.data.dataset import Dataset, SequentialDataset
 from recbole.trainer import Trainer
-from recbole.utils import FeatureType
+from recbole.utils import FeatureSource, FeatureType
 from recbole.utils.url import decide_download, download_url, extract_zip, rename_atomic_files
 from torch.utils.tensorboard import SummaryWriter
 
-from recbole_leaprec.atomic_files import columns_of, how_to_mend, read_typed
-from recbole_leaprec.keys import recbole_folder
+from recbole_leaprec.atomic_files import columns_of, fields_of, how_to_mend, read_typed
+from recbole_leaprec.recbole_keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
 
@@ -133,6 +133,43 @@ class CompatDataset(SequentialDataset):
                 longest = max(map(len, frame[field]), default=0)
                 self.field2seqlen[field] = min((self.config["seq_len"] or {}).get(field, longest), longest)
         return frame
+
+    def _load_user_or_item_feat(self, token, dataset_path, source, field_name):
+        # Any version: RecBole names neither the file nor its key where the field of the ids is missing, and drops rows of ids
+        # that come again without a word.
+        path, field = Path(dataset_path) / f"{token}.{source.value}", getattr(self, field_name)
+        feat = self._load_feat(path, source) if path.is_file() else None
+        if feat is not None:
+            if field not in feat:
+                fields = fields_of(path, self.config)
+                told = "load_col leaves it out" if field in fields else f"its fields are {', '.join(fields)}"
+                raise ValueError(f"{path} has no field {field!r} ({source.value.upper()}_ID_FIELD); {told}")
+            again = feat[field].duplicated() & feat[field].notna()
+            if again.any():
+                self.logger.warning(
+                    f"{path}: {int(again.sum())} rows are of {source.value}s that have one already, the first is "
+                    f"{feat[field][again.idxmax()]!r}: the first row of each counts"
+                )
+            feat = feat[~again]
+        if field in self.field2source:
+            self.field2source[field] = FeatureSource(f"{source.value}_id")
+        return feat
+
+    def _filter_nan_user_or_item(self):
+        # Any version: RecBole takes the labels of rows for their places, which differ once a row has been dropped.
+        fields = {self.uid_field: "user", self.iid_field: "item"}
+        tables = {"inter_feat": list(fields)} | {f"{kind}_feat": [field] for field, kind in fields.items()}
+        for name, needed in tables.items():
+            feat = getattr(self, name)
+            if feat is None:
+                continue
+            whole = feat[needed].notna().all(axis=1)
+            if not whole.all():
+                self.logger.warning(
+                    f"dropped {int((~whole).sum())} rows of {self.dataset_name}.{name.removesuffix('_feat')} without "
+                    f"{' or '.join(needed)}, the first in line {int((~whole).idxmax()) + 2}"
+                )
+                setattr(self, name, feat[whole])
 
     def _split_sequences(self, column, kind):
         dtype = np.float64 if kind == FeatureType.FLOAT_SEQ else object

@@ -30,7 +30,7 @@ class LeapRecConfig(CompatConfig):
     """
 
     def _load_config_files(self, file_list):
-        return read_config_files(file_list or [], self.yaml_loader)
+        return read_config_files(file_list or [])
 
     def _get_model_and_dataset(self, model, dataset):
         model = model or self.external_config_dict.get("model") or "SASRecCD"
@@ -57,7 +57,7 @@ class LeapRecConfig(CompatConfig):
         folder = self.external_config_dict.get("data_path") or self.internal_config_dict["data_path"]
         path = Path(str(folder)) / dataset / f"{dataset}.yaml"
         if path.is_file():
-            settings = read_config_files([path], self.yaml_loader)
+            settings = read_config_files([path])
             try:
                 check_keys(settings)
             except ValueError as error:

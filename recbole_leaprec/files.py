@@ -1,15 +1,20 @@
-"""Files that are there as a whole or not at all, and names for folders."""
+"""Files that are there as a whole or not at all, and folders that one process has for itself."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if sys.platform != "win32":  # there, two processes may share a folder that is given to both
+    import fcntl
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +52,56 @@ def write_yaml(path: Path, content: Any, sort_keys: bool = True) -> None:
 def write_csv(path: Path, table: pd.DataFrame) -> None:
     with written_whole(path) as scratch:
         table.to_csv(scratch, index=False)
+
+
+def new_folder(name: str) -> Path:
+    """A folder under output/ with the time in its name; it is taken by making it, so no two have one."""
+    stem = f"output/{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder, number = Path(stem), 1
+    while True:
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:  # another of the same second
+            number += 1
+            folder = Path(f"{stem}-{number}")
+
+
+@contextmanager
+def taken(folder: Path) -> Iterator[None]:
+    """Have a folder to oneself, made if need be, until the end or the death of this process; it goes again if nothing came into it.
+
+    Raises:
+        ValueError: another process has it.
+    """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = None
+    try:
+        if sys.platform != "win32":
+            descriptor = os.open(folder, os.O_RDONLY)
+            _lock(descriptor, folder)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+        remove_empty(made)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if isinstance(error, BlockingIOError):  # any other error is that of a file system without locks
+            raise ValueError(f"{folder} is being written to by another command; name another folder") from error
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, the deepest first, up to the first that holds something."""
+    for folder in folders:
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
 
 
 def check_unused(folder: Path, names: Iterable[str]) -> None:

@@ -5,20 +5,17 @@ Nothing here imports torch or RecBole, so that `--help` and a mistake on the com
 
 from __future__ import annotations
 
-import ast
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from recbole_leaprec.defaults import ENGINES
 from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
 from recbole_leaprec.lr_schedule import SCHEDULES
+from recbole_leaprec.reading import parse_yaml, read_lines
+from recbole_leaprec.recbole_keys import is_interval, is_number, is_whole, kind_of, recbole_defaults
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -32,7 +29,8 @@ LOSS_TYPES = ("BPR", SOFTMAX)
 ALL_NEGATIVES: Final = "all"
 """`num_negatives` for the whole catalogue."""
 
-LEARNERS = ("adam", "adamw", "sgd", "adagrad", "rmsprop", "sparse_adam")
+LEARNERS = ("adam", "adamw", "sgd", "adagrad", "rmsprop")
+"""RecBole has sparse_adam, too, which no sequential model can be trained with: their gradients are dense."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,7 @@ class Key:
 
 
 def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
-    def check(value: Any) -> bool:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and valid(value)
-
-    return check
+    return lambda value: is_number(value) and valid(value)
 
 
 def _text_or_none(value: Any) -> bool:
@@ -56,7 +51,14 @@ def _text_or_none(value: Any) -> bool:
 
 
 def _positive_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return is_whole(value) and value >= 1
+
+
+def _intervals(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(field, str) and (is_interval(kept) or (isinstance(kept, list) and kept != []))
+        for field, kept in value.items()
+    )
 
 
 def listed(value: Any) -> list[Any]:
@@ -119,7 +121,7 @@ PLUGIN_KEYS = {
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
 
-# Keys of RecBole whose wrong values it would find late, answer with a traceback, or take for something else.
+# Keys of RecBole with bounds or forms that its defaults do not tell; the kinds of all others are in `recbole_keys`.
 RECBOLE_KEYS = {
     "epochs": Key("training epochs", "a whole number, 1 or more", _positive_int),
     "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
@@ -130,14 +132,17 @@ RECBOLE_KEYS = {
     "train_batch_size": Key("sequences per training batch", "a whole number, 1 or more", _positive_int),
     "eval_batch_size": Key("users per evaluation batch", "a whole number, 1 or more", _positive_int),
     "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
-    "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: is_whole(x) and x >= 0),
     "use_gpu": Key("whether to use a GPU where there is one", "True or False", lambda x: isinstance(x, bool)),
-    "seed": Key("random seed", "a whole number", lambda x: x == 0 or _positive_int(x)),
+    "seed": Key("random seed", "a whole number from 0 to 4294967295", lambda x: is_whole(x) and 0 <= x < 2**32),
     "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, listed(x))) and x != []),
     "metrics": Key("evaluation metrics", "a name or a list of names", lambda x: all(isinstance(n, str) for n in listed(x)) and x != []),
     "valid_metric": Key("what chooses the best epoch", "a metric, such as NDCG@10", _text_or_none),
     "eval_args": Key("evaluation setting", "a dict", lambda x: isinstance(x, dict)),
-    "val_interval": Key("interactions to keep", 'a dict, such as {rating: "[4,inf)"}, or None', lambda x: x is None or isinstance(x, dict)),
+    "val_interval": Key(
+        "interactions to keep", 'a dict of intervals in quotes, such as {rating: "[4,inf)"}, or of lists of names, or None',
+        lambda x: x is None or _intervals(x),
+    ),
     "train_neg_sample_args": Key("training negatives", "a dict or None", lambda x: x is None or isinstance(x, dict)),
 }  # fmt: skip
 
@@ -195,37 +200,17 @@ PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")
 
 
 @cache
-def recbole_folder() -> Path:
-    """Where RecBole is installed; it is not imported."""
-    spec = find_spec("recbole")
-    if spec is None or not spec.submodule_search_locations:
-        raise ValueError(
-            "RecBole is not installed: pip install 'recbole>=1.2.0,<1.3'; `leaprec doctor` shows what else is missing"
-        )
-    return Path(spec.submodule_search_locations[0])
-
-
-@cache
 def known_keys() -> frozenset[str]:
     """Every key that RecBole or the plugin reads."""
-    known = set(PLUGIN_KEYS) | _OTHER_RECBOLE_KEYS
-    lists = ast.parse((recbole_folder() / "utils" / "argument_list.py").read_text(encoding="utf-8"))
-    for statement in lists.body:
-        if isinstance(statement, ast.Assign):
-            known.update(ast.literal_eval(statement.value))
-    own = [
-        PROPERTIES / "overall.yaml",
-        *(file for name in ("model", "dataset", "recipes") for file in (PROPERTIES / name).glob("*.yaml")),
-    ]
-    for file in (*(recbole_folder() / "properties").rglob("*.yaml"), *own):
-        if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
+    known = {*PLUGIN_KEYS, *_OTHER_RECBOLE_KEYS, *recbole_defaults()}
+    for name in ("model", "dataset", "recipes"):
+        for file in (PROPERTIES / name).glob("*.yaml"):
             known.update(_read_yaml(file) or {})
-    return frozenset(known)
+    return frozenset(known | set(default_settings()))
 
 
 def _read_yaml(path: Path) -> Any:
-    # The loader in C where yaml has it: a hundred files take 8 ms instead of 60.
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return parse_yaml(path.read_text(encoding="utf-8"), trusted=True)
 
 
 @cache
@@ -245,9 +230,19 @@ def check_keys(names: Iterable[str]) -> None:
 
 def check_values(settings: Mapping[str, Any]) -> None:
     """ValueError for a value that its key does not take."""
-    for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items():
-        if name in settings and not key.valid(settings[name]):
-            raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {settings[name]!r}")
+    for name, value in settings.items():
+        key = PLUGIN_KEYS.get(name) or RECBOLE_KEYS.get(name)
+        if key is not None and not key.valid(value):
+            raise ValueError(f"{name} ({key.meaning}) must be {key.allowed}, got {value!r}")
+        kind = None if key is not None else kind_of(name)
+        if kind is not None and not kind.valid(value):
+            raise ValueError(f"{name} must be {kind.allowed}, got {value!r}")
+
+
+def is_text_key(name: str) -> bool:
+    """Whether a key takes texts, and nothing else but None."""
+    kind = kind_of(name) if name not in PLUGIN_KEYS and name not in RECBOLE_KEYS else None
+    return name in TEXT_KEYS or (kind is not None and kind.text)
 
 
 def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
@@ -316,17 +311,11 @@ def check_lambdas(lambdas: Collection[Any]) -> None:
             raise ValueError(f"lambdas must be numbers in [0, 1], got {lam!r}")
 
 
-def read_config_files(paths: Iterable[str | Path], loader: type = yaml.SafeLoader) -> dict[str, Any]:
+def read_config_files(paths: Iterable[str | Path]) -> dict[str, Any]:
     """The settings of yaml files, later ones win; ValueError for one that is missing or is not such a file."""
     settings: dict[str, Any] = {}
     for path in paths:
         if not Path(path).is_file():
             raise ValueError(f"config file {path} does not exist (config_files)")
-        try:
-            content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
-        except yaml.YAMLError as error:
-            raise ValueError(f"config file {path} is not yaml: {error}") from error
-        if not isinstance(content, dict):
-            raise ValueError(f"config file {path} must hold `key: value` lines")
-        settings.update(content)
+        settings.update(read_lines(path, "config file"))
     return settings

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.keys import recbole_folder
+from recbole_leaprec.recbole_keys import recbole_folder
 
 _ONE_ITEM = "it scores one item at a time for click prediction and cannot rank the whole catalogue"
 _GRAPH = "it needs embeddings of a knowledge graph beside the interactions"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +10,13 @@ from recbole_leaprec.analysis.curves import Comparison, Curve
 from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import BASE, FILE, Measurement
 from recbole_leaprec.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
-from recbole_leaprec.files import check_unused, distinct_names
+from recbole_leaprec.files import check_unused, distinct_names, taken
 from recbole_leaprec.keys import check_alike, check_count, check_lambdas
 from recbole_leaprec.page.tables import TABLES
-from recbole_leaprec.page.write import write_page
+from recbole_leaprec.page.write import UNFINISHED, write_page
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
+from recbole_leaprec.run_folder import training_seconds
 from recbole_leaprec.study.run import SPEC, report_study
 
 
@@ -51,23 +51,26 @@ def report(
     to_measure = [folder for folder in paths if not (folder / SPEC).is_file() and not _measured(folder)]
     if not to_measure and (given := [*(config_dict or {}), *given]):
         raise ValueError(f"{paths[0]} has been measured: {', '.join(given)} can change nothing about it")
-    if (paths[0] / SPEC).is_file():
-        report_study(paths[0], out, users)
-        return out
     _check_runs(to_measure, config_dict)
     by_reranker = dict.fromkeys(rerankers or REPORT_RERANKERS, REPORT_LAMBDAS if lambdas is None else lambdas)
-    runs: list[_Measured] = []
-    for label, folder in distinct_names(paths).items():
-        if folder in to_measure:
-            runs.append(_measure(folder, label, out.parent, by_reranker, config_dict or {}))
-        else:
-            runs += _load(folder, label)
-    curves = _curves(runs)
-    if not curves:
-        raise ValueError(f"{paths[0]} was measured without any reranker")
-    title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
-    write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
-    return out
+    with taken(out.parent):
+        _check_out(out)
+        if (paths[0] / SPEC).is_file():
+            report_study(paths[0], out, users)
+            return out
+        runs: list[_Measured] = []
+        for label, folder in distinct_names(paths).items():
+            if folder in to_measure:
+                runs.append(_measure(folder, label, out.parent, by_reranker, config_dict or {}))
+            else:
+                runs += _load(folder, label)
+        _check_once(runs)
+        curves = _curves(runs)
+        if not curves:
+            raise ValueError(f"{paths[0]} was measured without any reranker")
+        title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
+        write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
+        return out
 
 
 class _Measured(NamedTuple):
@@ -93,7 +96,8 @@ def _check_out(out: Path) -> None:
         raise ValueError(f"out: the page's name must end in .html, got {out}; its tables and pictures go beside it")
     if out.exists():
         raise ValueError(f"out: {out} is there already; name another")
-    check_unused(out.parent, [f"{name}.csv" for name in TABLES])
+    if not (out.parent / UNFINISHED).exists():
+        check_unused(out.parent, [f"{name}.csv" for name in TABLES])
 
 
 def _check_runs(folders: Sequence[Path], config_dict: dict[str, Any] | None) -> None:
@@ -119,7 +123,7 @@ def _measured(folder: Path) -> list[Path]:
 def _load(folder: Path, label: str) -> list[_Measured]:
     paths = _measured(folder)
     if len(paths) == 1:
-        return [_Measured(label, Measurement.load(paths[0]), _training(folder / "model"))]
+        return [_Measured(label, Measurement.load(paths[0]), training_seconds(folder / "model"))]
     return [_Measured(f"{label}/{path.parent.name}", Measurement.load(path), float("nan")) for path in paths]
 
 
@@ -129,14 +133,20 @@ def _measure(
     own = beside / f"measured-{label.replace('/', '-')}"
     measurement = measure(folder / "model.pth", rerankers, {**changes, "output_dir": str(own)})
     measurement.save(own / FILE)
-    return _Measured(label, measurement, _training(folder))
+    return _Measured(label, measurement, training_seconds(folder))
 
 
-def _training(folder: Path) -> float:
-    """Seconds, or nan where a folder does not say."""
-    result = folder / "result.json"
-    timing = json.loads(result.read_text(encoding="utf-8"))["timing"] if result.is_file() else {}
-    return timing.get("training", float("nan"))
+def _check_once(runs: Sequence[_Measured]) -> None:
+    """ValueError if two of them are of one model and one reranker, as those of a run and of its own trade-off."""
+    seen: dict[tuple[Path, str], str] = {}
+    for run in runs:
+        model = Path(run.measurement.info["checkpoint"]).resolve()
+        for reranker in dict.fromkeys(run.measurement.rerankers.tolist()):
+            other = seen.setdefault((model, reranker), run.label)
+            if other != run.label and reranker != BASE:
+                raise ValueError(
+                    f"{other} and {run.label} are both {reranker} of {model}, which would count twice; leave one out"
+                )
 
 
 def _curves(runs: Sequence[_Measured]) -> list[Curve]:

@@ -19,9 +19,10 @@ from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
 from recbole_leaprec.files import write_yaml
 from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
+from recbole_leaprec.reading import in_words
 from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambda
 from recbole_leaprec.reranking.reranking import Reranking
-from recbole_leaprec.run_folder import check_folder, make_folder, versions
+from recbole_leaprec.run_folder import check_folder, check_no_run, make_folder, versions
 from recbole_leaprec.run_log import RunLog, run_log
 from recbole_leaprec.slow_step import slow_step
 from recbole_leaprec.trainer import LeapRecTrainer
@@ -44,6 +45,7 @@ class Run:
     valid_data: Any
     test_data: Any
     timing: dict[str, float]
+    resumed: bool = False
 
     @property
     def folder(self) -> Path:
@@ -65,8 +67,7 @@ class Run:
             )
         seconds = time.perf_counter() - started
         init_seed(config["seed"], config["reproducibility"])
-        model = config.model_class(config, loaders[0].dataset).to(config["device"])  # sees training interactions alone
-        return cls(config, dataset, model, *loaders, timing={"data": seconds})
+        return cls(config, dataset, _model(config, loaders[0].dataset), *loaders, {"data": seconds}, resumed)
 
     @classmethod
     def trained(cls, checkpoint: str | Path, changes: dict[str, Any] | None = None) -> Run:
@@ -81,9 +82,17 @@ class Run:
         restore(run.model, content, checkpoint)
         return run
 
-    def open(self, log: RunLog, log_name: str) -> LeapRecTrainer:
-        """Make the folder, with the config and the log in it, and the trainer that writes there."""
-        self.config["output_dir"] = self.config["checkpoint_dir"] = str(make_folder(self.config))
+    def open(self, log: RunLog, log_name: str, kind: str = "") -> LeapRecTrainer:
+        """Make the folder, with the config and the log in it, and the trainer that writes there.
+
+        Args:
+            kind: what the name of a new folder begins with, where it is not that of a training.
+        """
+        name = f"{kind}{self.config['model']}-{self.config['dataset']}"
+        self.config["output_dir"] = self.config["checkpoint_dir"] = str(make_folder(self.config, name))
+        log.take(self.folder)
+        if not self.resumed:
+            check_no_run(self.folder)  # of another that was faster
         log.write_to(self.folder / log_name)
         write_yaml(self.folder / "config.yaml", self.config.plain())
         logging.getLogger().info(str(self.config))
@@ -190,15 +199,33 @@ class Run:
         return lam, True
 
 
+def _model(config: LeapRecConfig, dataset: SequenceDataset) -> Any:
+    """The model, which sees training interactions alone; ValueError if it cannot be made with its settings."""
+    try:
+        return config.model_class(config, dataset).to(config["device"])
+    except Exception as error:  # RecBole's models do not look at their settings, and each ends in another way
+        if isinstance(error, ValueError):
+            raise
+        raise ValueError(f"a {config['model']} cannot be made with these settings: {in_words(error)}") from error
+
+
 @contextmanager
 def trained_run(
-    checkpoint: str | Path, changes: dict[str, Any] | None = None, log_name: str = "evaluate.log"
+    checkpoint: str | Path,
+    changes: dict[str, Any] | None = None,
+    log_name: str = "evaluate.log",
+    check: Callable[[Run], None] = lambda run: None,
 ) -> Iterator[tuple[Run, LeapRecTrainer]]:
-    """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`."""
+    """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`.
+
+    Args:
+        check: called before the folder is made.
+    """
     content, config = trained_config(checkpoint, changes)
     with run_log(config) as log:
         run = Run.restored(checkpoint, content, config)
-        trainer = run.open(log, log_name)
+        check(run)
+        trainer = run.open(log, log_name, "evaluation-")
         trainer.eval_collector.data_collect(run.train_data)  # what some metrics count; RecBole's fit does the same
         yield run, trainer
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recbole_leaprec import __version__
+from recbole_leaprec.files import new_folder
+from recbole_leaprec.reading import read_json
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig
@@ -20,28 +22,31 @@ def check_folder(config: LeapRecConfig) -> None:
     folder = config["output_dir"] and Path(config["output_dir"])
     if not folder:
         return
-    if (folder / "result.json").exists() or (folder / "model.pth").exists():
-        raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+    check_no_run(folder)
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise ValueError(f"output_dir {folder} cannot be made: {existing} is not a folder that can be written to")
 
 
-def make_folder(config: LeapRecConfig) -> Path:
+def check_no_run(folder: Path) -> None:
+    """ValueError if a folder is that of a run already."""
+    if (folder / "result.json").exists() or (folder / "model.pth").exists():
+        raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+
+
+def make_folder(config: LeapRecConfig, name: str) -> Path:
     """The folder of a run: `output_dir`, or a new one under output/."""
-    if config["output_dir"] is not None:
-        folder = Path(config["output_dir"])
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    stem = f"output/{config['model']}-{config['dataset']}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder, number = Path(stem), 1
-    while True:
-        try:
-            folder.mkdir(parents=True)
-            return folder
-        except FileExistsError:  # another run of the same second
-            number += 1
-            folder = Path(f"{stem}-{number}")
+    return Path(config["output_dir"]) if config["output_dir"] is not None else new_folder(name)
+
+
+def training_seconds(folder: Path) -> float:
+    """How long the run of a folder was trained; nan where the folder does not say."""
+    path = folder / "result.json"
+    if not path.is_file():
+        return math.nan
+    timing = read_json(path, "the result of a run").get("timing")
+    seconds = timing.get("training", math.nan) if isinstance(timing, dict) else math.nan
+    return float(seconds) if isinstance(seconds, int | float) else math.nan
 
 
 def versions() -> dict[str, str]:

@@ -6,12 +6,14 @@ import logging
 import logging.handlers
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recbole.utils.logger import RemoveColorFilter
 from tqdm import tqdm
+
+from recbole_leaprec.files import taken
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig
@@ -32,6 +34,11 @@ class RunLog:
     def __init__(self, held: logging.handlers.MemoryHandler):
         self._held = held
         self._file: logging.FileHandler | None = None
+        self._folder = ExitStack()
+
+    def take(self, folder: Path) -> None:
+        """Have the run's folder to itself as long as the run lasts; ValueError if another has it."""
+        self._folder.enter_context(taken(folder))
 
     def write_to(self, path: Path) -> None:
         self._file = logging.FileHandler(path, encoding="utf-8")
@@ -44,6 +51,7 @@ class RunLog:
         self._held.close()
         if self._file:
             self._file.close()
+        self._folder.close()
 
 
 @contextmanager

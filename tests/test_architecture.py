@@ -17,10 +17,22 @@ PACKAGE = Path(recbole_leaprec.__file__).parent
 
 # From the ground up: a module may import those of its own layer and of the layers before it.
 LAYERS = [
-    {"", "defaults", "did_you_mean", "files", "folder", "interrupt", "lazy", "lr_schedule", "metric_titles", "slow_step"},
+    {
+        "",
+        "defaults",
+        "did_you_mean",
+        "files",
+        "folder",
+        "interrupt",
+        "lazy",
+        "lr_schedule",
+        "metric_titles",
+        "reading",
+        "slow_step",
+    },
     {"core", "convert"},
     {"reranking"},
-    {"keys", "model_names"},
+    {"recbole_keys", "keys", "model_names"},
     {
         "atomic_files",
         "lighter_recbole",

@@ -124,3 +124,20 @@ def test_evaluate_cannot_change_the_model(run):
         ValueError, match=r"'rerank_lamda' of a trained run cannot be changed here; did you mean 'rerank_lambda'\?"
     ):
         evaluate(folder / "model.pth", {"rerank_lamda": 0.5})
+
+
+def test_a_flipped_byte_and_missing_parts_of_a_checkpoint_are_seen(run, tmp_path):
+    """Issue 21, 4 and 6: a flipped byte in a parameter loaded, and a file without a part ended in a traceback."""
+    folder, _ = run
+    content = torch.load(folder / "model.pth", weights_only=True)
+    weights = content["state_dict"]["item_embedding.weight"].numpy().tobytes()
+    whole = bytearray((folder / "model.pth").read_bytes())
+    whole[whole.index(weights[:64]) + 10] ^= 1
+    (tmp_path / "flipped.pth").write_bytes(whole)
+    with pytest.raises(ValueError, match=r"flipped\.pth is not a checkpoint of this plugin .* \(the checksum differs\)"):
+        load_checkpoint(tmp_path / "flipped.pth")
+    for part in ("config", "dataset", "state_dict", "serving"):
+        for spoiled in ({key: value for key, value in content.items() if key != part}, {**content, part: [1]}):
+            torch.save(spoiled, tmp_path / "spoiled.pth")
+            with pytest.raises(ValueError, match=rf"spoiled\.pth is not a whole checkpoint: its '{part}' is missing"):
+                load_checkpoint(tmp_path / "spoiled.pth")

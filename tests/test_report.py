@@ -110,6 +110,37 @@ def test_a_report_of_a_tradeoff_uses_what_was_measured(runs, tmp_path, capsys):
     assert merged["ndcg@10_x"].tolist() == pytest.approx(merged["ndcg@10_y"].tolist())
 
 
+def test_a_report_that_was_killed_goes_on_with_the_same_command(runs, tmp_path, monkeypatch, capsys):
+    """Issue 21, 5: it refused, because of the csv files that it had left itself."""
+    words = ["report", runs[0], f"--out={tmp_path / 'page' / 'report.html'}", "--lambdas=0,1", "--rerankers=leaprec"]
+
+    def killed(*arguments):
+        raise SystemExit(137)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("recbole_leaprec.page.write._draw", killed)
+        with pytest.raises(SystemExit):
+            main(words)
+    assert (tmp_path / "page" / "tradeoff.csv").is_file()
+    (tmp_path / "page" / "report.html.part").write_text("half of a page")
+    assert main(words) == 0
+    left = {path.name for path in (tmp_path / "page").iterdir()}
+    assert "report.html" in left
+    assert not {".report-unfinished", "report.html.part"} & left
+    (tmp_path / "page" / "report.html").unlink()
+    assert main(words) == 2  # the files of a report that is done are not written over
+    assert "holds a tradeoff.csv already" in capsys.readouterr().err
+
+
+def test_a_run_and_its_own_tradeoff_do_not_count_twice(runs, tmp_path, capsys):
+    """Issue 21, from the newcomer's list."""
+    words = [f"--checkpoint={runs[0]}/model.pth", "--lambdas=0,1", "--rerankers=leaprec", "--samples=20"]
+    assert main(["tradeoff", *words, f"--output_dir={tmp_path / 'tradeoff'}"]) == 0
+    out = f"--out={tmp_path / 'page' / 'report.html'}"
+    assert main(["report", runs[0], str(tmp_path / "tradeoff"), out, "--lambdas=0,1", "--rerankers=leaprec"]) == 2
+    assert "are both leaprec of" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

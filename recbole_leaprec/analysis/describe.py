@@ -13,7 +13,7 @@ from recbole_leaprec.analysis.category_shift import shift_of
 from recbole_leaprec.analysis.plots import plot_dataset
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset
-from recbole_leaprec.files import check_unused, write_json
+from recbole_leaprec.files import check_unused, taken, write_json
 from recbole_leaprec.run_log import run_log
 
 
@@ -94,10 +94,11 @@ def describe(
         dataset = create_dataset(config)
         dataset.build()
     found = description(dataset, config["beta"])
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "description.json", asdict(found))
-    lengths = _lengths(dataset)
-    plot_dataset(lengths, found.category_sizes, pd.Series(found.shift), found.dataset, folder / "description")
+    with taken(folder):
+        check_unused(folder, ["description.json"])
+        write_json(folder / "description.json", asdict(found))
+        lengths = _lengths(dataset)
+        plot_dataset(lengths, found.category_sizes, pd.Series(found.shift), found.dataset, folder / "description")
     return found
 
 

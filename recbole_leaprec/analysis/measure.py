@@ -18,7 +18,7 @@ from recbole_leaprec.evaluator import Evaluation
 from recbole_leaprec.evaluator.resources import LISTS, RANKS, USER_METRICS, USER_PREFERENCES
 from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
-from recbole_leaprec.run import trained_run
+from recbole_leaprec.run import Run, trained_run
 
 
 def measure(
@@ -40,11 +40,15 @@ def measure(
     """
     check_changes(config_dict, MEASUREMENT_KEYS | {"output_dir"})
     changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
-    with trained_run(checkpoint, changes, log_name) as (run, trainer):
+
+    def check(run: Run) -> None:
+        known = run.dataset.field2id_token[run.dataset.uid_field][1:]  # all of them are test users
+        if user is not None and user not in known:
+            raise ValueError(f"{run.config['dataset']} has no test user {user!r}{did_you_mean(user, known.tolist())}")
+
+    with trained_run(checkpoint, changes, log_name, check) as (run, trainer):
         config, data, targets = run.config, run.dataset, run.test_data.dataset.targets
         users = _users(data, targets)
-        if user is not None and user not in users["users"]:
-            raise ValueError(f"{config['dataset']} has no test user {user!r}{did_you_mean(user, users['users'].tolist())}")
         rerankings = [Reranking()]
         for name, lambdas in rerankers.items():
             one = replace(Reranking.from_config(config, 0.0), method=name)

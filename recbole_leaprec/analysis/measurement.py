@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,8 @@ from recbole_leaprec.analysis.significance import bootstrap_interval
 from recbole_leaprec.defaults import RESAMPLES
 from recbole_leaprec.evaluator.per_user import METRICS
 from recbole_leaprec.files import written_whole
+from recbole_leaprec.keys import PROTOCOL_KEYS
+from recbole_leaprec.reading import reading
 
 BASE = "none"
 """The reranker of a model's own ranking."""
@@ -102,12 +103,64 @@ class Measurement:
 
     @classmethod
     def load(cls, path: str | Path) -> Measurement:
-        try:
+        """ValueError if a file is not one that `save` wrote, or is no longer."""
+        with reading(path, "a measurement of this version of the plugin"):
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
-            return cls(info=json.loads(str(arrays.pop("info"))), **arrays)
-        except (ValueError, KeyError, TypeError, EOFError, OSError, BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} is not a measurement of this version of the plugin: {error}") from error
+            made = cls(info=json.loads(str(arrays.pop("info"))), **arrays)
+            _check_info(made.info)
+            _check_arrays(made)
+            return made
+
+
+_TEXT, _WHOLE, _NUMBER, _TRUTH = "U", "iu", "f", "b"
+_ARRAYS = {
+    "rerankers": (_TEXT, "M"), "lambdas": (_NUMBER, "M"), "seconds": (_NUMBER, "M"), "figures": (_NUMBER, "M4U"), "lists": (_WHOLE, "MUK"),
+    "ranks": (_WHOLE, "MUK"), "users": (_TEXT, "U"), "targets": (_WHOLE, "U"), "preference_begin": (_WHOLE, "P"),
+    "preference_category": (_WHOLE, "N"), "preference_share": (_NUMBER, "N"), "history": (_WHOLE, "UH"), "history_length": (_WHOLE, "U"),
+    "items": (_TEXT, "I"), "item_categories": (_TRUTH, "IC"), "categories": (_TEXT, "C"), "shift": (_NUMBER, "3S"),
+}  # fmt: skip
+"""What each array holds, as numpy names the kinds, and its shape: a letter is the same number everywhere."""
+
+
+def _check_info(info: Any) -> None:
+    """ValueError unless it is what `measure` says of a measurement, as far as somebody reads it."""
+    kinds = {"model": str, "dataset": str, "checkpoint": str, "k": int, "interactions": int, "config": dict}
+    for name, kind in kinds.items():
+        if not isinstance(info, dict) or not isinstance(info.get(name), kind):
+            raise ValueError(f"its {name!r} is missing, or not what it should be")
+    for key in (*PROTOCOL_KEYS, "title_field"):
+        if key not in info["config"]:
+            raise ValueError(f"its config lacks {key}")
+
+
+def _check_arrays(made: Measurement) -> None:
+    """ValueError for an array of another kind or shape, a number that is none, or a place where there is nothing."""
+    sizes: dict[str, int] = {"4": len(METRICS), "3": 3, "K": made.info["k"], "H": HISTORY}
+    for name, (kind, shape) in _ARRAYS.items():
+        array = getattr(made, name)
+        if array.dtype.kind not in kind or array.ndim != len(shape):
+            raise ValueError(f"{name} has values of type {array.dtype} in {array.ndim} dimensions")
+        for letter, size in zip(shape, array.shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise ValueError(f"{name} has the shape {array.shape}, which does not fit the others")
+        if kind == _NUMBER and name != "shift" and not np.isfinite(array).all():  # nan where no history is that long
+            raise ValueError(f"{name} holds what is no number")
+    if min(sizes[letter] for letter in "MUKIC") < 1 or made.place.get((BASE, 0.0)) != 0:
+        raise ValueError("it holds no lists of the model's own ranking")
+    _check_places(made, sizes)
+
+
+def _check_places(made: Measurement, sizes: Mapping[str, int]) -> None:
+    for name, above in (
+        ("lists", sizes["I"]), ("targets", sizes["I"]), ("history", sizes["I"]), ("preference_category", sizes["C"]),
+        ("preference_begin", sizes["N"] + 1),
+    ):  # fmt: skip
+        array = getattr(made, name)
+        if array.size and not 0 <= array.min() <= array.max() < above:
+            raise ValueError(f"{name} points where there is nothing")
+    if sizes["P"] != sizes["U"] + 1 or (np.diff(made.preference_begin) < 0).any():
+        raise ValueError("preference_begin does not go up from user to user")
 
 
 def metric_rows(figures: np.ndarray, k: int, samples: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from recbole_leaprec.analysis.plots import plot_shift
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
-from recbole_leaprec.files import check_unused, write_csv
+from recbole_leaprec.files import check_unused, taken, write_csv
 from recbole_leaprec.keys import check_count
 
 
@@ -25,7 +25,7 @@ def shift(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """`category_shift` of a dataset at intervals 0, step, .., longest; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
+    """`category_shift` of a dataset at intervals 0, step, .., longest, as far as a history goes; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
 
     Raises:
         ValueError: bad arguments or data; nothing is written then.
@@ -37,9 +37,14 @@ def shift(
     config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     dataset = create_dataset(config)
     dataset.build()
-    sequences, intervals = dataset.sequences, range(0, longest + 1, step)
+    sequences = dataset.sequences
+    farthest = int((sequences.offsets[1:] - sequences.offsets[:-1]).max()) - window  # nobody has a later window
+    if farthest < 0:
+        raise ValueError(f"window must not exceed the longest history, {farthest + window} items, got {window}")
+    intervals = range(0, min(longest, farthest) + 1, step)
     table = category_shift(sequences.items, sequences.offsets, dataset.categories, intervals, window, config["beta"])
-    folder.mkdir(parents=True, exist_ok=True)
-    write_csv(folder / "shift.csv", table)
-    plot_shift(table, window, config["dataset"], folder / "shift")
+    with taken(folder):
+        check_unused(folder, ["shift.csv"])
+        write_csv(folder / "shift.csv", table)
+        plot_shift(table, window, config["dataset"], folder / "shift")
     return table

@@ -12,12 +12,15 @@ from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE
 from recbole_leaprec.analysis.plots import plot_tradeoff
 from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
-from recbole_leaprec.files import check_unused, write_csv
+from recbole_leaprec.files import check_unused, taken, write_csv
 from recbole_leaprec.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
 from recbole_leaprec.slow_step import slow_step
+
+UNUSED = ("tradeoff.csv", "model")
+"""What no folder of a new trade-off may hold."""
 
 
 def tradeoff(
@@ -49,7 +52,7 @@ def tradeoff(
         ValueError: bad arguments, as for `evaluate`; nothing is written then.
     """
     folder = Path(output_dir)
-    check_unused(folder, ("tradeoff.csv", "model"))
+    check_unused(folder, UNUSED)
     for name in rerankers:
         get_reranker(name)
     check_lambdas(lambdas)
@@ -64,21 +67,23 @@ def tradeoff(
         {str(checkpoint): trained_config(checkpoint, changes)[1].plain() for checkpoint in checkpoints},
         "what is given here (--key=value) holds for all",
     )
-    if not checkpoints:
-        given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
-        run = run_leaprec(config_file_list=config_file_list, config_dict=given)
-        checkpoints = [Path(run["folder"]) / "model.pth"]
-        changes = {key: run["config"][key] for key in MACHINE_KEYS if key in run["config"]}
-    tables = []
-    for number, checkpoint in enumerate(checkpoints):
-        own = folder / f"evaluation-{number}"
-        given = {**changes, "output_dir": str(own), "show_progress": show_progress}
-        measured = measure(checkpoint, dict.fromkeys(rerankers, lambdas), given, "tradeoff.log")
-        with slow_step("keeping every user's lists, and working out the 95 % intervals"):
-            measured.save(own / FILE)
-            tables.append(measured.table(samples))
-    table = pd.concat(tables, ignore_index=True)
-    with slow_step("drawing"):
-        plot_tradeoff(table, folder / "tradeoff")
-    write_csv(folder / "tradeoff.csv", table)
-    return table
+    with taken(folder):
+        check_unused(folder, UNUSED)
+        if not checkpoints:
+            given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
+            run = run_leaprec(config_file_list=config_file_list, config_dict=given)
+            checkpoints = [Path(run["folder"]) / "model.pth"]
+            changes = {key: run["config"][key] for key in MACHINE_KEYS if key in run["config"]}
+        tables = []
+        for number, checkpoint in enumerate(checkpoints):
+            own = folder / f"evaluation-{number}"
+            given = {**changes, "output_dir": str(own), "show_progress": show_progress}
+            measured = measure(checkpoint, dict.fromkeys(rerankers, lambdas), given, "tradeoff.log")
+            with slow_step("keeping every user's lists, and working out the 95 % intervals"):
+                measured.save(own / FILE)
+                tables.append(measured.table(samples))
+        table = pd.concat(tables, ignore_index=True)
+        with slow_step("drawing"):
+            plot_tradeoff(table, folder / "tradeoff")
+        write_csv(folder / "tradeoff.csv", table)
+        return table

@@ -16,7 +16,7 @@ from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.analysis.plots import plot_density
 from recbole_leaprec.defaults import USERS_LAMBDAS
 from recbole_leaprec.evaluator.per_user import METRICS
-from recbole_leaprec.files import check_unused, write_csv, written_whole
+from recbole_leaprec.files import check_unused, taken, write_csv, written_whole
 from recbole_leaprec.keys import check_lambdas
 from recbole_leaprec.reranking.registry import get_reranker
 
@@ -52,7 +52,12 @@ def users(
     check_lambdas(lambdas)
     lambdas = list(dict.fromkeys(lambdas))
     changes = {**(config_dict or {}), "output_dir": str(folder / "measured")}
-    measured = measure(checkpoint, {reranker: lambdas}, changes, "users.log", user)
+    with taken(folder):
+        check_unused(folder, ["users.csv"])
+        return _users(folder, measure(checkpoint, {reranker: lambdas}, changes, "users.log", user), user, reranker, lambdas)
+
+
+def _users(folder: Path, measured: Measurement, user: str | None, reranker: str, lambdas: Sequence[float]) -> dict[str, Any]:
     measured.save(folder / "measured" / FILE)
     case = None if user is None else case_study(measured, user, reranker, lambdas)
     write_csv(folder / "users.csv", user_table(measured, reranker, lambdas))

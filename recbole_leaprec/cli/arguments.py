@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable
-from datetime import date
 from typing import Any
 
-import yaml
-
 from recbole_leaprec.did_you_mean import did_you_mean
-from recbole_leaprec.keys import TEXT_KEYS, check_keys, check_values, known_keys
+from recbole_leaprec.keys import TEXT_KEYS, check_keys, check_values, is_text_key, known_keys
 from recbole_leaprec.model_names import check_model
+from recbole_leaprec.reading import parse_yaml
 from recbole_leaprec.reranking.registry import get_reranker
 
 _HELP = ("--help", "-h")
@@ -98,19 +96,19 @@ def read_value(name: str, text: str) -> Any:
     if name in TEXT_KEYS:
         return text
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"--{name}: cannot read {text!r}: {str(error).splitlines()[0]}") from error
-    if isinstance(value, int | float) and ":" in text:  # yaml takes 0:1:30 for a number to the base of sixty
+        value = parse_yaml(text)
+    except ValueError as error:
+        if is_text_key(name):  # a comma is a good sign between fields
+            return text
+        raise ValueError(f"--{name}: cannot read {text[:80]!r}: {error}") from error
+    if isinstance(value, int | float) and ":" in text:  # yaml takes 1:30 for a number to the base of sixty
         return text
-    if isinstance(value, date):  # no key is one
-        return text
-    if isinstance(value, str):  # yaml wants 1.0e-3, everybody writes 1e-3
+    if isinstance(value, str) and not is_text_key(name):  # such as inf, which yaml writes .inf
         try:
             return float(value)
         except ValueError:
             return value
-    return value
+    return value if isinstance(value, str) or value is None or not is_text_key(name) else text
 
 
 def take_config_files(settings: dict[str, Any]) -> list[str]:

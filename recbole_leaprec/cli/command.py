@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 
 from recbole_leaprec.cli.arguments import read_keys
 from recbole_leaprec.cli.options import Checkpoint, Flag, Option
-from recbole_leaprec.files import check_checkpoint
+from recbole_leaprec.files import check_checkpoint, new_folder, remove_empty
 from recbole_leaprec.keys import PLUGIN_KEYS, default_settings
 
 INTERRUPTED = 130
@@ -158,6 +157,15 @@ def program() -> str:
     return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"
 
 
-def new_folder(name: str) -> str:
-    """A folder for the files of a command."""
-    return f"output/{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+@contextmanager
+def folder_for(name: str, given: str | None) -> Iterator[str]:
+    """Where the files of a command go: the folder that is given, or a new one, which goes again if nothing came into it."""
+    if given:
+        yield given
+        return
+    above = [parent for parent in (Path("output"),) if not parent.exists()]
+    folder = new_folder(name)
+    try:
+        yield str(folder)
+    finally:
+        remove_empty([folder, *above])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, File, Lambdas, Names, option
 from recbole_leaprec.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
 from recbole_leaprec.keys import MEASUREMENT_KEYS
@@ -44,5 +45,6 @@ def report(
     with loading():
         from recbole_leaprec.report import report as run
 
-    out = out or f"{new_folder('report')}/report.html"
-    print(f"\nopen {run(folder, out, users, rerankers, lambdas, config_dict=keys)}")
+    with folder_for("report", str(Path(out).parent) if out else None) as beside:
+        page = run(folder, out or Path(beside) / "report.html", users, rerankers, lambdas, config_dict=keys)
+    print(f"\nopen {page}")

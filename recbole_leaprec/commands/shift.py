@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, option, output_dir
 from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 
@@ -24,7 +24,7 @@ def shift(keys: dict[str, Any], window: int, longest: int, step: int, output_dir
     with loading():
         from recbole_leaprec.analysis.shift import shift as run
 
-    folder = output_dir or new_folder("shift")
-    files = take_config_files(keys)
-    table = run(folder, window, longest, step, config_file_list=files, config_dict=keys)
+    with folder_for("shift", output_dir) as folder:
+        files = take_config_files(keys)
+        table = run(folder, window, longest, step, config_file_list=files, config_dict=keys)
     print(f"\n{table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")

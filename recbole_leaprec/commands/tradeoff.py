@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, Lambdas, Names, Text, option, output_dir
 from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
 from recbole_leaprec.keys import MEASUREMENT_KEYS
@@ -37,12 +37,12 @@ def tradeoff(
     with loading():
         from recbole_leaprec.analysis.tradeoff import tradeoff as run
 
-    folder = output_dir or new_folder("tradeoff")
-    files = take_config_files(keys)
-    show_progress = keys.pop("show_progress", True)
-    table = run(
-        folder, checkpoint.split(",") if checkpoint else (), rerankers, lambdas, config_file_list=files, config_dict=keys,
-        samples=samples, show_progress=show_progress,
-    )  # fmt: skip
+    with folder_for("tradeoff", output_dir) as folder:
+        files = take_config_files(keys)
+        show_progress = keys.pop("show_progress", True)
+        table = run(
+            folder, checkpoint.split(",") if checkpoint else (), rerankers, lambdas, config_file_list=files, config_dict=keys,
+            samples=samples, show_progress=show_progress,
+        )  # fmt: skip
     shown = table[[c for c in table if not c.endswith(("_low", "_high")) and (c != "checkpoint" or table[c].nunique() > 1)]]
     print(f"\n{shown.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import INTERRUPTED, command, loading, new_folder, program
+from recbole_leaprec.cli.command import INTERRUPTED, command, folder_for, loading, program
 from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, option, output_dir
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.defaults import SEARCHES, TRIALS
@@ -52,10 +52,15 @@ def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir:
         check_resumed_with(sorted({*given} - _WITH_RESUME))
     files = take_config_files(keys)
     show_progress = keys.pop("show_progress", True)
-    folder = output_dir or new_folder("tune")
-    result = run(
-        output_dir=folder, config_file_list=files, config_dict=keys, resume=resume, show_progress=show_progress, **options
-    )
+    with folder_for("tune", output_dir) as folder:
+        result = run(
+            output_dir=folder,
+            config_file_list=files,
+            config_dict=keys,
+            resume=resume,
+            show_progress=show_progress,
+            **options,
+        )
     if result["best"]:
         print(_winner(result["best"]))
     if result["interrupted"]:

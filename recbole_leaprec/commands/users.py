@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import CHECKPOINT, Lambdas, Text, option, output_dir
 from recbole_leaprec.defaults import USERS_LAMBDAS
 from recbole_leaprec.keys import MEASUREMENT_KEYS
@@ -27,7 +27,7 @@ def users(
     with loading():
         from recbole_leaprec.analysis.users import users as run
 
-    folder = output_dir or new_folder("users")
-    result = run(folder, checkpoint, user, reranker, lambdas, config_dict=keys)
+    with folder_for("users", output_dir) as folder:
+        result = run(folder, checkpoint, user, reranker, lambdas, config_dict=keys)
     table = result["density"].groupby("lambda", as_index=False)[["mean_skl", "ndcg"]].first()
     print(f"\n{result['case'] or table.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")

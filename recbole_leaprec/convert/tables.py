@@ -17,6 +17,7 @@ import pyarrow.parquet
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.streams import open_bytes
 from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.reading import reading
 
 ROWS = 2**16
 BLOCK = 2**21
@@ -92,7 +93,8 @@ class Table:
         if not line.strip():
             raise ValueError(f"{self.path}: the first line is empty, and should hold the names of the columns")
         options = pa.csv.ParseOptions(delimiter=self._delimiter, quote_char=self._quote)
-        read = pa.csv.read_csv(pa.py_buffer((line + "\n").encode()), parse_options=options)
+        with reading(self.path, "a table whose first line can be read"):
+            read = pa.csv.read_csv(pa.py_buffer((line + "\n").encode()), parse_options=options)
         return list(read.column_names)
 
     def rows_about(self) -> int:

@@ -82,8 +82,14 @@ class SequenceDataset(CompatDataset):
         return url
 
     def _load_data(self, token, dataset_path):
-        super()._load_data(token, dataset_path)
         inter, items = Path(dataset_path) / f"{token}.inter", Path(dataset_path) / f"{token}.item"
+        if not inter.is_file():
+            there = sorted(entry.name for entry in inter.parent.iterdir())
+            raise ValueError(
+                f"{inter} does not exist, the file of interactions; {inter.parent} holds {', '.join(there[:5]) or 'nothing'}"
+                f"{', ...' if len(there) > 5 else ''}. `leaprec data csv --help` says how to make it out of a table"
+            )
+        super()._load_data(token, dataset_path)
         for key in ("USER_ID_FIELD", "ITEM_ID_FIELD"):
             if self.config[key] not in self.inter_feat:
                 raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_told_fields(inter, self.config)}")
@@ -101,6 +107,12 @@ class SequenceDataset(CompatDataset):
         untimed = int(self.inter_feat[self.time_field].isna().sum())
         if untimed:
             raise ValueError(f"{inter}: {untimed} rows have no {self.time_field!r}, and sequences need an order")
+        endless = np.isinf(self.inter_feat[self.time_field].to_numpy())
+        if endless.any():
+            raise ValueError(
+                f"{inter}: {int(endless.sum())} values of {self.time_field!r} are infinite, the first in line "
+                f"{int(endless.argmax()) + 2}; write epoch seconds"
+            )
 
     def _check_categories(self, path: Path) -> None:
         field = self.config["category_field"]
@@ -186,6 +198,9 @@ class SequenceDataset(CompatDataset):
         counts = torch.bincount(self.inter_feat[self.uid_field], minlength=self.user_num)
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         self.sequences = Sequences(self.inter_feat[self.iid_field], offsets)
+        named_again = sum(len(row) != len(own) for row, own in zip(self._category_rows(), self.item_members, strict=True))
+        if named_again:
+            self.logger.warning(f"{named_again} items name a category twice or more; it counts once")
         if self.categories.uncategorised:
             self.logger.warning(
                 f"{self.categories.uncategorised} of {self.item_num - 1} items have no category; "
@@ -206,7 +221,10 @@ class SequenceDataset(CompatDataset):
 
     @cached_property
     def item_members(self) -> list[list[int]]:
-        """The categories that the .item file has for each item, by id; there may be none."""
+        """The categories that the .item file has for each item, by id, each once; there may be none."""
+        return [list(dict.fromkeys(row)) for row in self._category_rows()]
+
+    def _category_rows(self) -> list[list[int]]:
         rows = self.item_feat[self.config["category_field"]].tolist()
         return [[c - 1 for c in (row if isinstance(row, list) else [row]) if c > 0] for row in rows]
 
@@ -262,7 +280,7 @@ class SequenceDataset(CompatDataset):
         if field is None:
             return tokens
         path = Path(self.dataset_path) / f"{self.dataset_name}.item"
-        rows = read_text(path, self.config, {self.iid_field, field}).dropna()
+        rows = read_text(path, self.config, {self.iid_field, field}).drop_duplicates(self.iid_field).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
         return [names.get(token, token) for token in tokens]
 

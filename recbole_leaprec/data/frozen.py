@@ -59,7 +59,8 @@ class FrozenDataset:
     """
 
     def __init__(self, content: dict[str, Any]):
-        """`content` as `freeze` makes it."""
+        """`content` as `freeze` makes it; ValueError where its parts do not fit each other."""
+        _check_fit(content)
         self._content = content
         self.items: list[str] = content["items"]
         self.names: list[str] | None = content["names"]
@@ -91,3 +92,18 @@ class FrozenDataset:
 
     def get_item_feature(self) -> Interaction:
         return Interaction(self._content["features"])
+
+
+def _check_fit(content: dict[str, Any]) -> None:
+    """ValueError unless every item has one token, title, count of categories and popularity, and categories have names."""
+    items, members = content["items"], content["category_members"]
+    for part in ("items", "names", "users", "category_names"):
+        if not all(isinstance(text, str) for text in content[part] or []):
+            raise ValueError(f"its {part} are not texts")
+    for part in ("names", "category_counts", "popularity"):
+        if content[part] is not None and len(content[part]) != len(items):
+            raise ValueError(f"it has {len(items)} items and {len(content[part])} of their {part.replace('_', ' ')}")
+    if len(members) and not 0 <= int(members.min()) <= int(members.max()) < len(content["category_names"]):
+        raise ValueError("items have categories without a name")
+    if not bool(torch.isfinite(content["popularity"].float()).all()):
+        raise ValueError("items have no popularity")

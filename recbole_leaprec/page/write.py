@@ -20,6 +20,9 @@ from recbole_leaprec.page.html import page
 from recbole_leaprec.page.tables import all_tables
 from recbole_leaprec.slow_step import slow_step
 
+UNFINISHED = ".report-unfinished"
+"""A file that is there while the files of a report are written, and stays if that is cut off: the same command may write over them."""
+
 
 def write_page(
     out: Path,
@@ -37,6 +40,7 @@ def write_page(
         tables = all_tables(curves, comparisons, match)
     reference = comparisons[0].reference if comparisons else curves[0]
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / UNFINISHED).touch()
     for name, table in tables.items():
         write_csv(folder / f"{name}.csv", table)
     with slow_step("drawing"):
@@ -44,6 +48,7 @@ def write_page(
     data = page_data(title, time.strftime("%Y-%m-%d %H:%M"), curves, comparisons, tables, reference.name, users)
     with written_whole(out) as scratch:
         scratch.write_text(page(data), encoding="utf-8")
+    (folder / UNFINISHED).unlink()
 
 
 def _check_same_users(one: Measurement, other: Measurement) -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from recbole_leaprec.convert.tables import parquet_batches
 from recbole_leaprec.data import SequenceDataset
+from recbole_leaprec.reading import reading
 
 USER, ITEMS = "user", "items"
 LEAVE_OUT = "leave_out"
@@ -46,7 +47,7 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
         batches: Iterable[pa.RecordBatch] = parquet_batches(path, names, size)
     else:
         batches = _csv(path)
-    for batch in batches:
+    for batch in _named(batches, path):
         frame = batch.to_pandas()
         check_users(frame, path)
         for start in range(0, len(frame), size):
@@ -60,12 +61,24 @@ def check_file(path: str | Path) -> Path:
         raise ValueError(f"histories file {path} does not exist (--histories)")
     if path.suffix not in (".parquet", ".csv"):
         raise ValueError(f"histories file {path}: must be .parquet or .csv, with columns {COLUMNS}")
-    try:
+    with reading(path, _OURS):
         schema = pa.parquet.read_schema(path) if path.suffix == ".parquet" else _csv(path).schema
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"histories file {path} cannot be read: {error}") from error
     check_schema(schema, path)
     return path
+
+
+_OURS = "a file of histories that can be read"
+
+
+def _named(batches: Iterable[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """The same; what is wrong further down is told with the file's name, too."""
+    rest = iter(batches)
+    while True:
+        with reading(path, _OURS):
+            batch = next(rest, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def check_users(rows: pd.DataFrame, path: str | Path) -> None:
@@ -76,6 +89,9 @@ def check_users(rows: pd.DataFrame, path: str | Path) -> None:
 
 def check_schema(schema: pa.Schema, path: str | Path) -> None:
     """ValueError if a file with this schema is not one of histories."""
+    for name in (USER, ITEMS, LEAVE_OUT):
+        if schema.names.count(name) > 1:
+            raise ValueError(f"histories file {path}: there are two columns {name!r}")
     if missing := {USER, ITEMS} - set(schema.names):
         raise ValueError(
             f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(schema.names)}, and needs {COLUMNS}"

@@ -22,6 +22,7 @@ from recbole_leaprec.core.preference import sequential_preference
 from recbole_leaprec.data.frozen import FrozenDataset
 from recbole_leaprec.defaults import LIST_LENGTH
 from recbole_leaprec.keys import RECOMMENDATION_KEYS, check_changes
+from recbole_leaprec.reading import reading
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, split_items
 from recbole_leaprec.recommend.writer import TITLE
 from recbole_leaprec.reranking.reranking import Reranking
@@ -73,16 +74,18 @@ class Recommender:
             raise ValueError(
                 f"{checkpoint} was written by an earlier version, whose files hold no items and categories to make lists of: train again"
             )
-        self.dataset = FrozenDataset(content["serving"])
+        with reading(checkpoint, "a whole checkpoint"):
+            self.dataset = FrozenDataset(content["serving"])
+            own = self.dataset.categories
         if k >= self.dataset.item_num:
             raise ValueError(f"k must not exceed the number of items, {self.dataset.item_num - 1}, got {k}")
         config["topk"] = [k]
         self.reranking = Reranking.from_config(config, _lambda_for_target(checkpoint, content, config))
         self.config, self.k, self.device = config, k, config["device"]
-        self.model = config.model_class(config, self.dataset).to(self.device)
+        with reading(checkpoint, f"a checkpoint of a {config['model']} with its settings"):
+            self.model = config.model_class(config, self.dataset).to(self.device)
         restore(self.model, content, checkpoint)
         self.model.eval()
-        own = self.dataset.categories
         if categories is not None:
             own = ItemCategories.from_lists([[], *(categories.get(token, ()) for token in self.dataset.items[1:])])
         self.categories = own.to(self.device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from recbole_leaprec.reading import read_text
 from recbole_leaprec.recommend.rerank_file import read_categories
 
 
@@ -34,7 +35,7 @@ def read_items(path: str | Path, option: str) -> set[str]:
     """The item tokens of a text file, one per line; ValueError if there is none."""
     if not Path(path).is_file():
         raise ValueError(f"there is no file {path} (--{option})")
-    items = {line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()} - {""}
+    items = {line.strip() for line in read_text(path).splitlines()} - {""}
     if not items:
         raise ValueError(f"{path} holds no item (--{option}): write one per line")
     return items

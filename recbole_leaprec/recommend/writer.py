@@ -123,7 +123,7 @@ class TrecWriter(Writer):
     def _write_group(self, table: pa.Table) -> None:
         columns = [table.column(name).to_pylist() for name in ("user", "item", "rank")]
         for token in (*columns[0], *columns[1]):
-            if len(token.split()) != 1:
+            if token.split() != [token]:
                 raise ValueError(
                     f"a TREC run cannot hold {token!r}: it has spaces between its columns; write .parquet or .csv (--out)"
                 )

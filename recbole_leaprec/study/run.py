@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from tqdm import tqdm
 
 from recbole_leaprec.analysis.curves import Comparison, Curve
@@ -19,11 +17,13 @@ from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.defaults import EXPLORED_USERS
-from recbole_leaprec.files import write_yaml
+from recbole_leaprec.files import taken, write_yaml
 from recbole_leaprec.keys import MACHINE_KEYS
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
 from recbole_leaprec.quick_start import resume, run_leaprec
+from recbole_leaprec.reading import read_lines
+from recbole_leaprec.run_folder import training_seconds
 from recbole_leaprec.run_log import run_log
 from recbole_leaprec.study.spec import Part, Spec, part_name
 from recbole_leaprec.training_state import STATE
@@ -68,11 +68,11 @@ def study(
 def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
     """Every part of the study of one dataset, and its page."""
     parts = list(plan.parts())
-    folder.mkdir(parents=True, exist_ok=True)
-    write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
-    for number, part in enumerate(parts, 1):
-        _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
-    report_study(folder, folder / "report.html")
+    with taken(folder):
+        write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
+        for number, part in enumerate(parts, 1):
+            _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
+        report_study(folder, folder / "report.html")
 
 
 def _describe(plan: Spec) -> Description:
@@ -86,7 +86,7 @@ def _describe(plan: Spec) -> Description:
 
 def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
     """The page of what is done of a study, with its tables and pictures."""
-    plan = Spec.of(yaml.safe_load((folder / SPEC).read_text(encoding="utf-8")))
+    plan = Spec.of(read_lines(folder / SPEC, "the study"))
     if plan.content.get("datasets"):
         raise ValueError(
             f"{folder} is a study of several datasets; name the folder of one: {', '.join(plan.content['datasets'])}"
@@ -111,7 +111,7 @@ def _check_same(plan: Spec, folder: Path) -> None:
         model = folder / part.name / "model"
         if not (model / "result.json").exists() and not (model / STATE).exists():  # it starts anew
             continue
-        before = yaml.safe_load((model / "config.yaml").read_text(encoding="utf-8"))
+        before = read_lines(model / "config.yaml", "config file")
         now = part.config.plain()
         for key in sorted((before.keys() | now.keys()) - _NO_PART):
             if before.get(key) != now.get(key):
@@ -165,9 +165,8 @@ def study_curves(plan: Spec, folder: Path) -> list[Curve]:
                     loaded[own] = Measurement.load(own / FILE)
                 if any((method.reranker, lam) not in loaded[own].place for lam in method.lambdas):
                     continue  # asked for since then
-                result = json.loads((own / "model" / "result.json").read_text(encoding="utf-8"))
                 runs.append(loaded[own])
-                training.append(result["timing"]["training"])
+                training.append(training_seconds(own / "model"))
             if runs:
                 name = curve_name(plan, method.name, backbone)
                 curves.append(Curve(name, method.reranker, runs, method.group, float(np.mean(training)), method.lambdas))

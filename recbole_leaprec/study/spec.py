@@ -9,12 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from recbole_leaprec.analysis.measurement import BASE
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
 from recbole_leaprec.keys import check_alike, check_lambdas
+from recbole_leaprec.reading import read_yaml
 from recbole_leaprec.reranking.registry import get_reranker
 
 KEYS = {
@@ -80,10 +79,7 @@ class Spec:
         """
         if not Path(path).is_file():
             raise ValueError(f"--spec: there is no file {path}; one comes with the plugin, properties/study/ml-100k.yaml")
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise ValueError(f"{path} is not yaml: {error}") from error
+        content = read_yaml(path, "the study")
         if not isinstance(content, dict):
             raise ValueError(f"{path} must hold the keys {', '.join(KEYS)}")
         try:

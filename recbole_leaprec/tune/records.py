@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from recbole_leaprec.files import write_csv, write_json, write_yaml, written_whole
 from recbole_leaprec.keys import MACHINE_KEYS
+from recbole_leaprec.reading import read_json, read_lines, reading
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.settings import SearchSettings
@@ -25,7 +24,19 @@ def standing(record: dict[str, Any]) -> tuple[float, float]:
 def read_trials(folder: Path) -> list[dict[str, Any]]:
     """What the trials wrote of themselves, oldest first."""
     paths = sorted(folder.glob("trials/*/trial.json"))
-    return sorted((json.loads(path.read_text(encoding="utf-8")) for path in paths), key=lambda record: record["started"])
+    return sorted((_read(path) for path in paths), key=lambda record: record["started"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """ValueError for what no trial has written."""
+    what = "the record of a trial"
+    with reading(path, what):
+        record = read_json(path, what)
+        if not isinstance(record["started"], int | float) or not all(
+            isinstance(record[key], str) for key in ("trial", "status")
+        ):
+            raise ValueError("it does not say which trial it is of, and when that began")
+        return record
 
 
 def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | None:
@@ -36,7 +47,7 @@ def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | No
     path = folder / "trials" / trial_id / "trial.json"
     if not path.is_file():
         return None
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    record = _read(path)
     if record["status"] == "running":
         record["status"] = "finished" if record["epochs"] >= epochs else "stopped early"
         write_json(path, record)
@@ -78,9 +89,9 @@ def collect(folder: Path, settings: SearchSettings) -> pd.DataFrame:
 
 def settle(folder: Path, finished: pd.DataFrame, settings: SearchSettings) -> dict[str, Any]:
     """Keep the winner's checkpoint and settings, and no other checkpoint."""
-    winner = json.loads((folder / "trials" / finished.iloc[0]["trial"] / "trial.json").read_text(encoding="utf-8"))
+    winner = _read(folder / "trials" / finished.iloc[0]["trial"] / "trial.json")
     source = folder / "trials" / winner["trial"]
-    config = yaml.safe_load((source / "config.yaml").read_text(encoding="utf-8"))
+    config = read_lines(source / "config.yaml", "config file")
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
     config.pop("gpu_id")  # the one that Ray gave the trial, which showed no progress either

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from functools import partial
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from recbole_leaprec.cluster import check_room, connected, interrupts_as_before
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.defaults import TRIALS
-from recbole_leaprec.files import write_json
+from recbole_leaprec.files import taken, write_json
 from recbole_leaprec.quick_start import evaluate
+from recbole_leaprec.reading import read_json
 from recbole_leaprec.tune.records import collect, read_trials, sample_of, settle
 from recbole_leaprec.tune.settings import SearchSettings, check_resumed_with
 from recbole_leaprec.tune.space import Distribution
@@ -80,9 +80,9 @@ def tune(
         )  # fmt: skip
     with connected(ray_address) as own:
         check_room({"CPU": settings.cpus, "GPU": settings.gpus}, "a trial (cpus_per_trial, gpus_per_trial)", own)
-        folder.mkdir(parents=True, exist_ok=True)
-        settings.write()
-        interrupted = _run(settings, show_progress)
+        with taken(folder):
+            settings.write()
+            interrupted = _run(settings, show_progress)
     table = collect(folder, settings)
     finished = table[table["score"].notna() & (table["status"] != "failed")] if "score" in table else table.iloc[:0]
     done = int((table["status"] != "interrupted").sum()) if "status" in table else 0
@@ -107,8 +107,8 @@ def _test(folder: Path, best: dict[str, Any], settings: SearchSettings, show_pro
     """The winner on test; what an earlier search has measured of the same winner is not measured again."""
     before = folder / "search.json"
     if before.is_file():
-        earlier = json.loads(before.read_text(encoding="utf-8"))
-        if "test" in earlier and earlier["best"] == best:
+        earlier = read_json(before, "the result of a search")
+        if "test" in earlier and earlier.get("best") == best:
             return earlier["test"]
     changes = {"output_dir": str(folder / "best" / "test"), "show_progress": show_progress}
     if not settings.gpus:

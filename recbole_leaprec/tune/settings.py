@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from recbole_leaprec.defaults import SEARCHES
 from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.files import write_json
 from recbole_leaprec.keys import MACHINE_KEYS, check_count, check_keys, check_number
+from recbole_leaprec.reading import read_json, reading
 from recbole_leaprec.run_log import run_log
 from recbole_leaprec.tune.objective import parse_objective
 from recbole_leaprec.tune.space import read_space
@@ -85,7 +85,14 @@ class SearchSettings:
     @classmethod
     def resume(cls, folder: Path, trials: int | None, done: int) -> SearchSettings:
         """The settings of the search in a folder, with as many `trials` as before or more; `done` of them have ended."""
-        settings = cls(**json.loads(_file(folder).read_text(encoding="utf-8")))
+        path, what = _file(folder), "the settings of a search"
+        with reading(path, what):
+            settings = cls(**read_json(path, what))
+            _check_options(
+                settings.trials, settings.search, settings.early_stopping, settings.concurrent, settings.cpus, settings.gpus
+            )
+            parse_objective(settings.objective, settings.metrics)
+            LeapRecConfig(config_dict=settings.config)
         if trials is None:
             return settings
         check_count("trials", trials)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.reading import parse_yaml, read_text
 
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
@@ -61,7 +60,7 @@ def read_space(path: str | Path) -> dict[str, Distribution]:
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"space file {path} does not exist (--space)")
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     space = _read_yaml(path, text) if path.suffix in (".yaml", ".yml") else _read_lines(path, text)
     if not space:
         raise ValueError(f"space file {path} is empty: write lines such as `learning_rate: {{loguniform: [0.0005, 0.01]}}`")
@@ -73,8 +72,8 @@ def read_space(path: str | Path) -> dict[str, Distribution]:
 
 def _read_yaml(path: Path, text: str) -> dict[str, Distribution]:
     try:
-        content = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+        content = parse_yaml(text) or {}
+    except ValueError as error:
         raise ValueError(f"space file {path} is not yaml: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"space file {path} must hold lines such as `gamma: {{choice: [0.0, 0.1]}}`")
@@ -82,6 +81,8 @@ def _read_yaml(path: Path, text: str) -> dict[str, Distribution]:
     for key, value in content.items():
         if not isinstance(value, dict) or len(value) != 1:
             raise ValueError(f"{path}: {key} must be one distribution, such as {{choice: [0.0, 0.1]}}, got {value!r}")
+        if not isinstance(key, str):
+            raise ValueError(f"{path} has the key {key!r}, which is no name")
         [(kind, arguments)] = value.items()
         space[key] = _distribution(path, key, str(kind), arguments)
     return space
@@ -99,7 +100,7 @@ def _read_lines(path: Path, text: str) -> dict[str, Distribution]:
         key, kind, values = parts
         try:
             arguments = ast.literal_eval(values if kind == "choice" else f"[{values}]")
-        except (ValueError, SyntaxError) as error:
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:  # as its documentation has them
             raise ValueError(f"{path}, line {number}: cannot read the values {values!r}") from error
         if kind == "loguniform" and _numbers(arguments, 2):
             arguments = [math.exp(bound) for bound in arguments]

@@ -162,4 +162,4 @@ def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp
 def test_what_is_wrong_is_said(trained, tmp_path, arguments, message, capsys):
     assert main(["users", f"--checkpoint={trained[0]}", f"--output_dir={tmp_path / 'out'}", *arguments]) == 2
     assert message in capsys.readouterr().err
-    assert not (tmp_path / "out" / "users.csv").exists()
+    assert not (tmp_path / "out").exists()  # issue 21: an unknown user left an empty folder

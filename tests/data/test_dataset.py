@@ -218,3 +218,80 @@ def test_a_category_field_of_numbers_is_refused(tmp_path):
     file.write_text(file.read_text().replace("genre:token_seq", "genre:float"))
     with pytest.raises(ValueError, match="'genre' has type float; it must be token or token_seq"):
         load(folder)
+
+
+def test_rows_without_a_user_or_an_item_go_and_no_other(tmp_path, caplog):
+    """Issue 21, 1: RecBole took the labels of rows for places after the first drop, and a good interaction went."""
+    inter = [("", "a", 0), *(("u", item, t) for t, item in enumerate("abcd")), ("u", "", 9), ("v", "a", 1), ("", "", 2)]
+    inter += [("v", "b", 2), ("v", "", 5), ("v", "c", 3)]
+    folder = write_dataset(tmp_path, inter, {**dict.fromkeys("abcd", "Drama"), "": "War"})
+    with caplog.at_level(logging.WARNING):
+        assert tokens_of(load(folder)) == {"u": list("abcd"), "v": list("abc")}
+    assert "dropped 4 rows of toy.inter without user_id or item_id, the first in line 2" in caplog.text
+    assert "dropped 1 rows of toy.item without item_id, the first in line 6" in caplog.text
+
+
+def test_the_first_row_of_an_item_has_its_categories_and_its_title(tmp_path, caplog):
+    """Issue 21, 4: the categories were those of the first row, and the title that of the last."""
+    folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"))
+    rows = ["item_id:token\tgenre:token_seq\ttitle:token", "a\tWar\tFirst", *(f"{item}\tDrama\t{item}" for item in "bcd")]
+    (folder / "toy" / "toy.item").write_text("\n".join([*rows, "a\tComedy\tSecond", "a\tDrama\tThird"]) + "\n")
+    with caplog.at_level(logging.WARNING):
+        dataset = load(folder, title_field="title")
+    place = dataset.token2id("item_id", "a")
+    assert dataset.item_names()[place] == "First"
+    assert [dataset.categories.names[c] for c in dataset.item_members[place]] == ["War"]
+    assert "2 rows are of items that have one already, the first is 'a': the first row of each counts" in caplog.text
+
+
+@pytest.mark.parametrize("time", ["inf", "-inf", "Infinity", "1e999"])
+def test_a_time_without_end_is_refused(tmp_path, time):
+    """Issue 21, 4."""
+    inter = [("u", "a", 1), ("u", "b", time), ("u", "c", 3), ("u", "d", 4)]
+    folder = write_dataset(tmp_path, inter, dict.fromkeys("abcd", "Drama"))
+    with pytest.raises(ValueError, match=r"toy\.inter: 1 values of 'timestamp' are infinite, the first in line 3"):
+        load(folder)
+
+
+def test_a_category_that_an_item_names_twice_counts_once_and_is_told(tmp_path, caplog):
+    """Issue 21, from the newcomer's list."""
+    items = {"a": "Drama War Drama", "b": "War War", "c": "Drama", "d": "War"}
+    folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], items)
+    with caplog.at_level(logging.WARNING):
+        dataset = load(folder)
+    assert "2 items name a category twice or more; it counts once" in caplog.text
+    assert "Drama (2 items)" in dataset.told_categories()
+    assert "War (3 items)" in dataset.told_categories()
+    assert sorted(map(len, dataset.item_members)) == [0, 1, 1, 1, 2]
+
+
+def test_a_folder_without_interactions_is_told_with_what_it_holds(tmp_path):
+    """Issue 21, from the newcomer's list: "File dataset/raw/raw.inter not exist."."""
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "ratings.dat").write_text("1::2::3")
+    with pytest.raises(ValueError, match=r"toy\.inter does not exist, .* holds ratings\.dat\. `leaprec data csv --help`"):
+        load(tmp_path)
+
+
+def test_an_item_file_without_the_field_of_the_ids_is_told_with_the_key(tmp_path):
+    """Issue 21, from the newcomer's list: "iid_field must be loaded if item_feat is loaded."."""
+    header = "user_id:token\tmovie:token\ttimestamp:float"
+    folder = write_dataset(
+        tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"), header
+    )
+    with pytest.raises(ValueError, match=r"toy\.item has no field 'movie' \(ITEM_ID_FIELD\); its fields are item_id, genre"):
+        load(folder, ITEM_ID_FIELD="movie")
+
+
+@pytest.mark.parametrize("kind", ["inter", "item"])
+@pytest.mark.parametrize("where", ["header", "row"])
+def test_a_file_in_another_encoding_is_named(tmp_path, kind, where):
+    """Issue 21, 8: bad UTF-8 without the file's name."""
+    folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"))
+    file = folder / "toy" / f"toy.{kind}"
+    header, _, rest = file.read_bytes().partition(b"\n")
+    file.write_bytes(
+        header.replace(b":", b"\xe9:", 1) + b"\n" + rest if where == "header" else header + b"\n" + b"\xe9" + rest
+    )
+    with pytest.raises(ValueError, match=rf"toy\.{kind} (is not a text in utf-8 \(encoding\)|cannot be read)"):
+        load(folder)

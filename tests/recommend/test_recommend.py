@@ -14,6 +14,7 @@ from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.recommend import Recommender, engines, recommend
+from recbole_leaprec.recommend.histories import of_file
 from recbole_leaprec.recommend.writer import open_writer
 from tests import reference
 from tests.toy import SMALL
@@ -124,11 +125,16 @@ def test_a_trec_run_sorts_into_the_order_of_the_lists(trained, tmp_path):
     assert (by_score.groupby("user")["rank"].diff().dropna() == 1).all()
 
 
-def test_a_trec_run_refuses_names_with_spaces(trained, tmp_path):
-    pd.DataFrame({"user": ["a b"], "items": ["i1 i2"]}).to_csv(tmp_path / "h.csv", index=False)
-    with pytest.raises(ValueError, match="a TREC run cannot hold 'a b'"):
-        recommend(trained[0], tmp_path / "run.trec", tmp_path / "h.csv", show_progress=False)
-    assert not (tmp_path / "run.trec").exists()
+@pytest.mark.parametrize("name", ["a b", "a\nb", "a\tb", "a\r", "a\u2028b", "\u00a0"])
+def test_a_trec_run_refuses_names_with_spaces_or_line_breaks_of_users_and_of_items(trained, tmp_path, name):
+    """Issue 21, 2: refused, and not encoded."""
+    pd.DataFrame({"user": ["a", name], "items": ["i1 i2", "i1"]}).to_parquet(tmp_path / "h.parquet")
+    with pytest.raises(ValueError, match="a TREC run cannot hold"):
+        recommend(trained[0], tmp_path / "run.trec", tmp_path / "h.parquet", show_progress=False)
+    rows = pd.DataFrame({"user": "a", "rank": [1], "item": name, "score": 1.0, "skl": 0.0})
+    with pytest.raises(ValueError, match="a TREC run cannot hold"), open_writer(tmp_path / "run.trec") as writer:
+        writer.write(rows)
+    assert [path.name for path in tmp_path.glob("run.trec*")] == []
 
 
 @pytest.mark.ray
@@ -206,6 +212,36 @@ def test_a_histories_file_that_makes_no_sense_is_refused_and_leaves_nothing(trai
     with pytest.raises(ValueError, match=message):
         recommend(trained[0], tmp_path / "lists.csv", histories=tmp_path / "bad.csv", show_progress=False)
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("twice", ["user", "items", "leave_out"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_two_columns_of_one_name_in_a_histories_file_are_refused(trained, tmp_path, twice, suffix):
+    """Issue 21, 8."""
+    names = ["user", "items", "leave_out", twice]
+    if suffix == "csv":
+        (tmp_path / "h.csv").write_text(f"{','.join(names)}\nu,i1,i2,i3\n")
+    else:
+        pq.write_table(pa.Table.from_arrays([pa.array(["i1"])] * 4, names=names), tmp_path / "h.parquet")
+    with pytest.raises(ValueError, match=rf"h\.{suffix}: there are two columns '{twice}'"):
+        recommend(trained[0], tmp_path / "lists.csv", tmp_path / f"h.{suffix}", show_progress=False)
+    assert not (tmp_path / "lists.csv").exists()
+
+
+@pytest.mark.parametrize("before", [0, 200_000])
+def test_histories_that_are_not_utf_8_are_named_wherever_that_is(tmp_path, before):
+    """Issue 21, 8; pyarrow reads a megabyte at a time, and the first is looked at before all others."""
+    (tmp_path / "h.csv").write_bytes(b"user,items\n" + b"u,i1 i2\n" * before + b"v\xff,i1\n")
+    with pytest.raises(ValueError, match=r"h\.csv is not a file of histories that can be read: .*UTF8"):
+        list(of_file(tmp_path / "h.csv", 100_000))
+
+
+@pytest.mark.parametrize("option", ["allow", "deny"])
+def test_rules_that_are_not_utf_8_are_named(trained, tmp_path, option):
+    """Issue 21, 8."""
+    (tmp_path / "rules.txt").write_bytes(b"i1\n\xff\n")
+    with pytest.raises(ValueError, match=r"rules\.txt is not a text in UTF-8"):
+        recommend(trained[0], tmp_path / "lists.csv", **{option: tmp_path / "rules.txt"}, show_progress=False)
 
 
 def test_a_file_without_any_known_item_is_told(trained, tmp_path, caplog):

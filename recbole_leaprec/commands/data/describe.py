@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import command, loading, new_folder
+from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import output_dir
 
 
@@ -26,7 +26,7 @@ def describe(keys: dict[str, Any], dataset: str | None, output_dir: str | None) 
     with loading():
         from recbole_leaprec.analysis.describe import describe as run
 
-    folder = output_dir or new_folder("describe")
-    files = take_config_files(keys)
-    found = run(folder, config_file_list=files, config_dict={**keys, **({"dataset": dataset} if dataset else {})})
+    with folder_for("describe", output_dir) as folder:
+        files = take_config_files(keys)
+        found = run(folder, config_file_list=files, config_dict={**keys, **({"dataset": dataset} if dataset else {})})
     print(f"\n{found.told()}\n\neverything is in {folder}")

@@ -1,0 +1,154 @@
+"""Files that somebody else has written, and texts that somebody has typed.
+
+Nothing in them runs, and whatever is wrong with one becomes a ValueError of one sentence that names it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_WRONG = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+    pickle.UnpicklingError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading bytes that are not what they should be ends in, and making something of them."""
+
+_DEEPEST = 50
+"""Levels of brackets and of indented lines."""
+_MOST = 100_000
+"""Values of a yaml file, each counted as often as it is pointed to."""
+
+
+@contextmanager
+def reading(path: str | Path, what: str) -> Iterator[None]:
+    """What goes wrong meanwhile is the file's fault: ValueError that says so, and what the file should be."""
+    try:
+        yield
+    except (*_WRONG, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the machine's
+            raise
+        if isinstance(error, ValueError) and not isinstance(error, UnicodeError) and str(path) in str(error):
+            raise
+        raise ValueError(f"{path} is not {what}: {in_words(error)}") from error
+
+
+def in_words(error: BaseException) -> str:
+    """The first line of an error's message, with its kind before it where the message may say little."""
+    lines = str(error).strip().splitlines()
+    first = lines[0] if lines else ""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem:
+        mark = error.problem_mark
+        return error.problem + (f", in line {mark.line + 1}" if mark else "")
+    return first if isinstance(error, (ValueError, OSError)) and first else f"{type(error).__name__} {first}".strip()
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where yaml has it, eight times as fast
+    """yaml's safe loader; 1e-3 is a number, as RecBole reads it, and 2024-01-01 a text: no key is a date."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9_]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def parse_yaml(text: str, trusted: bool = False) -> Any:
+    """A text as yaml has it, plain values only; ValueError if it is not yaml, too deep, holds itself, or grows when it is read.
+
+    Args:
+        trusted: whether it comes with a package, and its shape need not be looked at, which takes as long as reading it.
+    """
+    try:
+        if not trusted:
+            _check_shape(text)
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, *_WRONG) as error:
+        raise ValueError(in_words(error)) from error
+
+
+def _check_shape(text: str) -> None:
+    """ValueError for what would take the stack or the memory of whoever looks at all of it."""
+    around: list[tuple[str | None, int]] = []  # what is open: its anchor, and the values before it
+    sizes: dict[str | None, int] = {}
+    seen = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append((event.anchor, seen))
+            if len(around) > _DEEPEST:
+                raise ValueError(f"it is more than {_DEEPEST} levels deep, in {_line(event)}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = around.pop()
+            sizes[anchor] = seen - before
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in around):
+                raise ValueError(f"*{event.anchor} is inside itself, in {_line(event)}")
+            seen += sizes.get(event.anchor, 0)
+        seen += 1
+        if seen > _MOST:
+            raise ValueError(f"it has more than {_MOST:,} values")
+
+
+def _line(event: yaml.Event) -> str:
+    return f"line {event.start_mark.line + 1}" if event.start_mark else "some line"
+
+
+def read_text(path: str | Path) -> str:
+    """ValueError if it is not UTF-8."""
+    with reading(path, "a text in UTF-8"):
+        return Path(path).read_text(encoding="utf-8")
+
+
+def read_yaml(path: str | Path, what: str) -> Any:
+    """What a yaml file holds; ValueError if it is not yaml. `what` it is comes before its name in the message."""
+    try:
+        return parse_yaml(read_text(path))
+    except ValueError as error:
+        raise ValueError(f"{what} {path} is not yaml: {error}") from error
+
+
+def read_lines(path: str | Path, what: str) -> dict[str, Any]:
+    """The `key: value` lines of a yaml file; ValueError if it holds anything else."""
+    content = read_yaml(path, what)
+    if not isinstance(content, dict):
+        raise ValueError(f"{what} {path} must hold `key: value` lines")
+    for key in content:
+        if not isinstance(key, str):
+            raise ValueError(f"{what} {path} has the key {key!r}, which is no name")
+    return content
+
+
+def read_json(path: str | Path, what: str) -> dict[str, Any]:
+    """What a JSON file of ours holds; ValueError if it is damaged."""
+    with reading(path, what):
+        content = json.loads(read_text(path))
+        if not isinstance(content, dict):
+            raise ValueError("it holds no names and values")
+        return content
+
+
+def check_archive(path: str | Path) -> None:
+    """ValueError unless a file is a zip archive whose every part is as it was written, by the checksums in it, and not packed."""
+    with zipfile.ZipFile(path) as archive:
+        for part in archive.infolist():
+            if part.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"its part {part.filename!r} is packed")
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise ValueError(f"its part {damaged!r} is not as it was written (the checksum differs)")
