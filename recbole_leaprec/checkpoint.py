@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.files import written_whole
+from recbole_leaprec.files import check_checkpoint, written_whole
 
 FORMAT = "recbole-leaprec checkpoint 2"
 EARLIER = ("recbole-leaprec checkpoint 1",)
@@ -32,11 +32,7 @@ def load_checkpoint(
     path: str | Path, device: torch.device | str = "cpu", marks: Sequence[str] = (FORMAT, *EARLIER)
 ) -> dict[str, Any]:
     """Read a checkpoint of ours; ValueError if there is none at `path`, or if it has none of these marks."""
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
-    if not path.is_file():
-        raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
+    check_checkpoint(path)
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:

@@ -1,8 +1,8 @@
 """What RecBole 1.2 needs to run right on current packages, with the reason beside each piece.
 
 Pieces that name numpy 2, pandas 3 or torch 2 can go when RecBole catches up with that package; the others mend what RecBole
-does on any version. All but three are subclasses: numpy gets back a name, torch's anomaly detection is switched off again, and
-`get_tensorboard` is replaced while a trainer is made.
+does on any version. All but four are subclasses: numpy gets back a name, torch's anomaly detection is switched off again,
+`get_tensorboard` is replaced while a trainer is made, and `lighter_recbole` has scikit-learn loaded when it is called.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
+
+import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before anything of RecBole's
 
 import numpy as np
 import pandas as pd

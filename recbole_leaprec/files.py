@@ -26,6 +26,14 @@ def written_whole(path: Path) -> Iterator[Path]:
         scratch.unlink(missing_ok=True)
 
 
+def check_checkpoint(path: str | Path) -> None:
+    """ValueError if there is no file at `path`."""
+    if Path(path).is_dir():
+        raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
+    if not Path(path).is_file():
+        raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
+
+
 def write_json(path: Path, content: Any) -> None:
     with written_whole(path) as scratch:
         scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -137,10 +137,10 @@ class Run:
     ) -> dict[str, Any]:
         """Metrics of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
         config, started = self.config, time.perf_counter()
-        target = {}
+        found = {}
         if config["target_skl"] is not None and rerankings is None:
             lam, met = self.find_lambda(trainer)
-            rerankings, target = [Reranking.from_config(config, lam)], {"target_met": met}
+            rerankings, found = [Reranking.from_config(config, lam)], {"target_met": met}
         asked = rerankings or [Reranking.from_config(config)]
         data = {"valid": self.valid_data, "test": self.test_data}[split]
         plain, *reranked = trainer.evaluate_rerankings(data, [Reranking(), *asked], config["show_progress"])
@@ -165,7 +165,7 @@ class Run:
                 }
                 for one, measured in zip(reranked, metrics, strict=True)
             ],
-            **target,
+            **found,
             "timing": self.timing,
             "versions": versions(),
             "config": config.plain(),

@@ -23,6 +23,7 @@ LAYERS = [
     {"keys", "model_names"},
     {
         "atomic_files",
+        "lighter_recbole",
         "compat",
         "data",
         "model",
@@ -125,6 +126,12 @@ def test_modules_import_what_lies_below_them():
     assert upward == []
 
 
+def test_tests_mirror_the_folders_of_the_package():
+    of_package = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    of_tests = {path.parent.name for path in Path(__file__).parent.glob("*/test_*.py")}
+    assert of_tests == of_package - {"commands"}  # each is tested where the work is that it calls
+
+
 @pytest.mark.parametrize("package", ["core", "reranking"])
 def test_the_tensor_core_knows_nothing_of_recbole(package):
     for name, path in modules().items():
@@ -134,7 +141,14 @@ def test_the_tensor_core_knows_nothing_of_recbole(package):
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], *([name, "--help"] for name in command_names()), ["--epoch=3"], ["--alpha=2"]]
+    "words",
+    [
+        ["--help"],
+        *([*name.split(), "--help"] for name in command_names()),
+        ["--epoch=3"],
+        ["--alpha=2"],
+        ["evaluate", "--checkpoint=no.pth"],
+    ],
 )
 def test_help_and_a_wrong_key_or_value_are_answered_without_torch_and_recbole(words):
     program = f"""

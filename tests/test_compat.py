@@ -5,6 +5,8 @@ import hashlib
 import http.server
 import json
 import os
+import subprocess
+import sys
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -207,3 +209,14 @@ def test_tensorboard_files_are_in_the_runs_folder(prepare, tmp_path, monkeypatch
     assert list((tmp_path / "run" / "tensorboard").iterdir())
     assert not (tmp_path / "log_tensorboard").exists()
     assert torch.is_tensor(trainer.preference(torch.tensor([0]), 0.9))
+
+
+@pytest.mark.parametrize("module", ["quick_start", "recommend.recommender", "evaluator", "trainer"])
+def test_scikit_learn_is_loaded_when_a_metric_calls_it_and_not_before(module):
+    program = (
+        f"import sys, recbole_leaprec.{module}; print('sklearn' in sys.modules); "
+        "from recbole.evaluator.metrics import mean_absolute_error as of; print(of([1, 2], [1, 4])); print('sklearn' in sys.modules); "
+        "from sklearn.metrics import accuracy_score"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "1.0", "True"]

@@ -41,6 +41,7 @@ def without(folder, module: str, error: str):
     return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "error", "told"),
     [

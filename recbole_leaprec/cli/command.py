@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from recbole_leaprec.cli.arguments import read_keys
-from recbole_leaprec.cli.options import Flag, Option
+from recbole_leaprec.cli.options import Checkpoint, Flag, Option
+from recbole_leaprec.files import check_checkpoint
 from recbole_leaprec.keys import PLUGIN_KEYS, default_settings
 
 INTERRUPTED = 130
@@ -48,6 +49,9 @@ class Command(click.Command):
         for option in self._options():
             if option.needed and ctx.params[option.name or ""] is None:
                 raise ValueError(f"--{option.name}={option.type.name.upper()} is needed, {option.help}")
+        for option in self._options():
+            if isinstance(option.type, Checkpoint):
+                check_checkpoint(ctx.params[option.name or ""])
         return super().invoke(ctx)
 
     @property

@@ -58,6 +58,10 @@ class File(Text):
     name = "file"
 
 
+class Checkpoint(File):
+    """A file that must be there: to find out that it is not takes no torch."""
+
+
 class Folder(Text):
     name = "folder"
 
@@ -162,7 +166,7 @@ class OneOf(_Kind):
         return text
 
 
-CHECKPOINT = option("checkpoint", File(), "the model.pth of a run", needed=True)
+CHECKPOINT = option("checkpoint", Checkpoint(), "the model.pth of a run", needed=True)
 
 
 def output_dir(shown: str) -> Callable[[Any], Any]:

@@ -225,7 +225,7 @@ class ItemCategories:
         return math.log(1 / beta) - saved.view(items.shape)
 
     def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
-        """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; logs are taken once per (category, share) pair.
+        """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; once per profile, and logs once per (category, share) pair.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
@@ -233,16 +233,18 @@ class ItemCategories:
             tensor([[1.1340, 2.8645],
                     [0.0000, 4.6052]])
         """
-        of, member = self._members_of(self.profile_of_item[items])
+        profiles, profile = self.profile_of_item[items].unique(return_inverse=True)
+        of, member = self._members_of(profiles)
         pairs, column = self.pair_of_member[member].unique(return_inverse=True)
         category, share = self.pair_category[pairs], self.pair_share[pairs].to(p.dtype)
-        has = torch.zeros(len(items), len(pairs), dtype=p.dtype, device=p.device)
+        has = torch.zeros(len(profiles), len(pairs), dtype=p.dtype, device=p.device)
         has[of, column] = 1
         kl = p.new_empty(len(p), len(items))
         some = max(1, _AT_ONCE // max(1, len(pairs)))  # with many categories, the terms of all rows would fill the memory
         for rows, out in zip(p.split(some), kl.split(some), strict=True):
-            torch.mm(divergence_saved(rows[:, category], None, share, beta), has.T, out=out)
-        return kl.neg_().add_(math.log(1 / beta))
+            by_profile = divergence_saved(rows[:, category], None, share, beta) @ has.T
+            torch.index_select(by_profile.neg_().add_(math.log(1 / beta)), 1, profile, out=out)
+        return kl
 
     def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
         """`[M, N]`: what each (category, share) pair saves of S_KL as the k-th of a list; `sum_by_profile` makes what items save.

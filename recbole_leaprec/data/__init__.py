@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before anything of RecBole's
+
 from typing import TYPE_CHECKING, Any
 
 from recbole.data.dataloader import TrainDataLoader

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 BATCHES_PER_POOL = 32
 """Windows are sorted by length inside random pools of this many batches, so that short ones do not pay for padding."""
 
+POSITIONS, SCORES = 2**15, 2**23
+"""Of histories that are encoded and of items that are scored at a time in evaluation: larger batches are hardly faster, and most
+of what an evaluation holds."""
+
 
 class AllPositionsDataLoader(AbstractDataLoader):
     """Training batches of `train_batch_size` windows, in which every position has a target and, for a pairwise loss, a negative.
@@ -93,7 +97,15 @@ class AllPositionsDataLoader(AbstractDataLoader):
 
 
 class HistoryEvalDataLoader(FullSortEvalDataLoader):
-    """RecBole's full-ranking loader, which hands over the user's history to be masked (`mask_history`)."""
+    """RecBole's full-ranking loader, which hands over the user's history to be masked (`mask_history`).
+
+    A batch has `eval_batch_size` users, or fewer where their histories are long or the catalogue is large.
+    """
+
+    def _init_batch_size_and_step(self):
+        largest = min(POSITIONS // self.config["MAX_ITEM_LIST_LENGTH"], SCORES // self._dataset.item_num)
+        self.step = max(1, min(self.config["eval_batch_size"], largest))
+        self.set_batch_size(self.step)
 
     def collate_fn(self, index):
         interaction, history, positive_u, positive_i = super().collate_fn(index)

@@ -1,5 +1,7 @@
 """Evaluation: reranked lists for RecBole's metrics, and metrics of our own."""
 
+import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before anything of RecBole's
+
 from recbole_leaprec.evaluator.collector import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.register import register_metrics
 

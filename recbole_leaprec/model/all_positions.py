@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.model.backbone import Backbone
-from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin, InnerProducts
 
 
 class AllPrefixesMixin(Backbone):
@@ -45,11 +45,9 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
             return self.forward(inputs, interaction[self.ITEM_SEQ_LEN])[trained], trained
         return self.all_prefixes(inputs)[trained], trained
 
-    def item_scores(self, output: Tensor, items: Tensor) -> Tensor:
-        """Relevance r `[T, M]` of `items [T, M]`, or `[M]` for all, at the positions that `output [T, H]` predicts."""
-        if items.dim() == 1:
-            return output @ self.item_embedding(items).T
-        return torch.einsum("th,tmh->tm", output, self.item_embedding(items))
+    def item_vectors(self, items: Tensor) -> Tensor:
+        """`[..., H]`: what `output` of `encode` is multiplied by to score items `[...]`."""
+        return self.item_embedding(items)
 
     def regularization(self) -> Tensor | float:
         """What the model adds to its loss."""
@@ -57,5 +55,5 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
 
     def calculate_loss(self, interaction: Any) -> Tensor:
         output, trained = self.encode(interaction)
-        loss = self.ranking_loss(lambda items: self.item_scores(output, items), interaction, trained)
+        loss = self.ranking_loss(InnerProducts(output, self.item_vectors), interaction, trained)
         return loss + self.regularization()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.core.loss import NOT_COUNTED, bpr_loss, disentangled_loss, softmax_loss
+from recbole_leaprec.core.shared_softmax import shared_softmax_loss
 from recbole_leaprec.keys import SOFTMAX
 from recbole_leaprec.model.backbone import Backbone
 from recbole_leaprec.model.fast import speed_up
@@ -21,6 +23,24 @@ PREFERENCE = "preference"
 
 Score = Callable[[Tensor], Tensor]
 """Relevance r `[T, M]` at the T positions that are trained, of items `[T, M]`, or of the same items `[M]` at all of them."""
+
+
+@dataclass
+class InnerProducts:
+    """The scores of a model that ranks by inner products: a `Score` whose parts the softmax loss can take apart.
+
+    Attributes:
+        output: `[T, H]`, what predicts each position.
+        vectors: items `[...]` to their vectors `[..., H]`.
+    """
+
+    output: Tensor
+    vectors: Callable[[Tensor], Tensor]
+
+    def __call__(self, items: Tensor) -> Tensor:
+        if items.dim() == 1:
+            return self.output @ self.vectors(items).T
+        return torch.einsum("th,tmh->tm", self.output, self.vectors(items))
 
 
 _EVERY = slice(None)
@@ -76,15 +96,24 @@ class CalibrationDisentangledMixin(Backbone):
     def softmax_loss(self, shared: SharedNegatives, score: Score, positive: Tensor, p: Tensor | None) -> Tensor:
         """Eq. 8 with cross-entropy among shared negatives; a position's own positive is none of them."""
         negatives, correction = shared.draw(positive.device)
+        own = shared.positives_among(positive, negatives)
+
+        def kl(rows: slice) -> tuple[Tensor, Tensor]:
+            assert p is not None
+            with torch.autocast(p.device.type, enabled=False):
+                of_positive = self.categories.kl(p[rows], positive[rows], self.beta)
+                return of_positive, self.categories.kl_of_shared(p[rows], negatives, self.beta)
+
+        if isinstance(score, InnerProducts):
+            output, vector, vectors = score.output, score.vectors(positive), score.vectors(negatives)
+            return shared_softmax_loss(
+                _not_half(output), _not_half(vector), _not_half(vectors), correction, own, kl, self.bpr_weight, self.gamma
+            )
         r_positive, r_negatives = _not_half(score(positive[:, None])[:, 0]), _not_half(score(negatives))
         if correction is not None:
             r_negatives = r_negatives + correction
-        r_negatives[shared.positives_among(positive, negatives)] = NOT_COUNTED
-        kl_positive = kl_negatives = None
-        if p is not None:
-            kl_positive = self.categories.kl(p, positive, self.beta)
-            with torch.autocast(p.device.type, enabled=False):
-                kl_negatives = self.categories.kl_of_shared(p, negatives, self.beta)
+        r_negatives[own] = NOT_COUNTED
+        kl_positive, kl_negatives = kl(_EVERY) if self.gamma else (None, None)
         return disentangled_loss(
             softmax_loss, r_positive, r_negatives, kl_positive, kl_negatives, self.bpr_weight, self.gamma
         )

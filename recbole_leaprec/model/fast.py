@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,21 +33,31 @@ class FastDropout(nn.Dropout):
     worker = 0
     """Which of several workers this is that train together with the same seeds: they must not drop the same."""
 
+    _stream: np.random.SFC64 | None = None
+    """Where the bits come from while rows come in pieces: the next piece gets the next bits."""
+
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or not self.draws_itself(x.device):
             return super().forward(x)
-        return x * self.kept(x.shape).to(x.dtype).div_(1 - self.p)
+        return x * self._kept(x.shape).to(x.dtype).div_(1 - self.p)
 
     def draws_itself(self, device: torch.device) -> bool:
         """Whether this class does better than PyTorch's."""
         return device.type == "cpu" and 0 < self.p < 0.999
 
-    def kept(self, shape: torch.Size) -> Tensor:
+    def seed(self) -> int:
+        """What fixes the bits of a batch, drawn anew for each."""
+        return int(torch.randint(2**62, ())) ^ self.worker
+
+    def _kept(self, shape: torch.Size) -> Tensor:
         """Which elements stay: each with probability 1-p."""
-        seed = int(torch.randint(2**62, ())) ^ self.worker
-        words = np.random.SFC64(seed).random_raw(-(-shape.numel() // 4))
+        words = (self._stream or np.random.SFC64(self.seed())).random_raw(-(-shape.numel() // _PER_WORD))
         bits = torch.from_numpy(words.view(np.int16))[: shape.numel()].view(shape)
         return bits >= round(self.p * 2**16) - 2**15
+
+
+_PER_WORD = 4
+"""Elements that a word of 64 random bits is enough for."""
 
 
 class FusedEncoder(nn.Module):
@@ -56,11 +68,25 @@ class FusedEncoder(nn.Module):
         self.layer = encoder.layer
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None, output_all_encoded_layers: bool = True) -> list[Tensor]:
+        active = [one for one in self.modules() if isinstance(one, nn.Dropout) and one.training and one.p]
+        dropouts = [one for one in active if isinstance(one, FastDropout) and one.draws_itself(hidden.device)]
+        pieces = _pieces(hidden, self.layer[0].multi_head_attention.num_attention_heads)
+        if len(pieces) == 1 or len(dropouts) < len(active):
+            outputs = self.layers(hidden, attention_mask)
+        else:
+            parameters = [one for one in self.parameters() if one.requires_grad]
+            seeds = {one: one.seed() for one in dropouts}  # in the order in which they are asked for all rows at once
+            mask = None if attention_mask is None else attention_mask.expand(len(hidden), -1, -1, -1)
+            outputs = _InPieces.apply(self, pieces, seeds, mask, hidden, *parameters)
+        return list(outputs) if output_all_encoded_layers else [outputs[-1]]
+
+    def layers(self, hidden: Tensor, mask: Tensor | None) -> list[Tensor]:
+        """What each layer makes of `hidden [B, L, H]`."""
         outputs = []
         for layer in self.layer:
-            hidden = _feed_forward(layer.feed_forward, _attend(layer.multi_head_attention, hidden, attention_mask))
+            hidden = _feed_forward(layer.feed_forward, _attend(layer.multi_head_attention, hidden, mask))
             outputs.append(hidden)
-        return outputs if output_all_encoded_layers else outputs[-1:]
+        return outputs
 
 
 def _attend(attention: MultiHeadAttention, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -80,61 +106,86 @@ def _attend_with_dropout(
     attention: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> Tensor:
     """PyTorch's fused attention has no dropout on a CPU."""
-    rows, heads, length, _ = query.shape
-    query, dropout = query / attention.sqrt_attention_head_size, attention.attn_dropout
+    query, length = query / attention.sqrt_attention_head_size, query.shape[2]
     if mask is None:
         mask = torch.full((1, 1, length, length), -torch.inf, device=query.device).triu(1)
-    shape = torch.Size((rows, heads, length, length))
-    in_cache = shape.numel() <= _IN_CACHE or torch.is_autocast_enabled(query.device.type)
-    if in_cache or not isinstance(dropout, FastDropout) or not dropout.draws_itself(query.device):
-        return dropout((query @ key.transpose(2, 3) + mask).softmax(-1)) @ value
-    return _InPieces.apply(query, key, value, mask.expand(rows, -1, -1, -1), dropout.kept(shape), 1 - dropout.p)
+    return attention.attn_dropout((query @ key.transpose(2, 3) + mask).softmax(-1)) @ value
 
 
-_IN_CACHE = 2**20
+_IN_CACHE = 2**19
 """Weights of attention that a processor's cache can hold, or nearly."""
 
 
-class _InPieces(torch.autograd.Function):
-    """`dropout(softmax(query @ key + mask)) @ value` for some rows at a time, worked out again on the way back.
+def _pieces(hidden: Tensor, heads: int) -> list[slice]:
+    """Rows of `hidden [B, L, H]` whose weights of attention `[., heads, L, L]` fit into a cache together; all, where there is no need."""
+    rows, length, _ = hidden.shape
+    weights = heads * length**2
+    if rows * weights <= _IN_CACHE or hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+        return [slice(0, rows)]
+    # Whole words of random bits, so that the pieces of a batch get those of the batch.
+    some = max(1, _IN_CACHE // (weights * _PER_WORD)) * _PER_WORD
+    return [slice(begin, begin + some) for begin in range(0, rows, some)]
 
-    Long sequences have more weights than fit into a cache. In pieces that do, working them out twice takes no longer than
-    reading them from memory, where they would be most of what a training holds; results are the same to the last bit.
+
+class _InPieces(torch.autograd.Function):
+    """The layers of a `FusedEncoder` for some rows at a time, worked out again on the way back.
+
+    What layers hold of long sequences is more than fits into a cache. In pieces that do, working it out twice takes no longer than reading
+    it from memory, where it would be most of what a training holds. Dropouts drop what they would drop of all rows at once.
     """
 
     @staticmethod
-    def forward(context: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, kept: Tensor, rate: float) -> Tensor:
-        context.save_for_backward(query, key, value, mask, kept)
-        context.rate = rate
-        output = torch.empty_like(value)
-        for rows in _pieces(kept):
-            weights = _weights(query[rows], key[rows], mask[rows])
-            output[rows] = weights.mul_(kept[rows].to(weights.dtype).div_(rate)) @ value[rows]
-        return output
+    def forward(
+        context: Any,
+        encoder: FusedEncoder,
+        pieces: list[slice],
+        seeds: dict[FastDropout, int],
+        mask: Tensor | None,
+        hidden: Tensor,
+        *parameters: Tensor,
+    ) -> tuple[Tensor, ...]:
+        context.save_for_backward(hidden, mask, *parameters)
+        context.encoder, context.pieces, context.seeds = encoder, pieces, seeds
+        context.set_materialize_grads(False)
+        outputs = tuple(torch.empty_like(hidden) for _ in encoder.layer)
+        with _drawing(seeds):
+            for rows in pieces:
+                for output, part in zip(outputs, encoder.layers(hidden[rows], _of(mask, rows)), strict=True):
+                    output[rows] = part
+        return outputs
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, mask, kept = context.saved_tensors
-        of_query, of_key, of_value = (torch.empty_like(part) for part in (query, key, value))
-        for rows in _pieces(kept):
-            weights = _weights(query[rows], key[rows], mask[rows])
-            scale = kept[rows].to(weights.dtype).div_(context.rate)
-            of_value[rows] = (weights * scale).transpose(2, 3) @ gradient[rows]
-            of_weights = (gradient[rows] @ value[rows].transpose(2, 3)).mul_(scale)
-            of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
-            of_query[rows], of_key[rows] = of_scores @ key[rows], of_scores.transpose(2, 3) @ query[rows]
-        return of_query, of_key, of_value, None, None, None
+    def backward(context: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        hidden, mask, *parameters = context.saved_tensors
+        of_hidden, of_parameters = torch.empty_like(hidden), [torch.zeros_like(one) for one in parameters]
+        with _drawing(context.seeds), torch.enable_grad():
+            for rows in context.pieces:
+                inputs = hidden[rows].detach().requires_grad_()
+                outputs = context.encoder.layers(inputs, _of(mask, rows))
+                asked = [(one, of[rows]) for one, of in zip(outputs, gradients, strict=True) if of is not None]
+                found = torch.autograd.grad(
+                    [one for one, _ in asked], [inputs, *parameters], [of for _, of in asked], materialize_grads=True
+                )
+                of_hidden[rows] = found[0]
+                torch._foreach_add_(of_parameters, found[1:])
+        return None, None, None, None, of_hidden, *of_parameters
 
 
-def _weights(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-    return (query @ key.transpose(2, 3)).add_(mask).softmax(-1)
+def _of(mask: Tensor | None, rows: slice) -> Tensor | None:
+    return None if mask is None else mask[rows]
 
 
-def _pieces(kept: Tensor) -> list[slice]:
-    """Rows of `kept [B, H, L, L]` that fit into a cache together."""
-    some = max(1, _IN_CACHE // (2 * kept[0].numel()))
-    return [slice(begin, begin + some) for begin in range(0, len(kept), some)]
+@contextmanager
+def _drawing(seeds: dict[FastDropout, int]) -> Iterator[None]:
+    """Dropouts go on with the bits of these seeds from piece to piece."""
+    try:
+        for dropout, seed in seeds.items():
+            dropout._stream = np.random.SFC64(seed)
+        yield
+    finally:
+        for dropout in seeds:
+            dropout._stream = None
 
 
 def _feed_forward(layer: FeedForward, x: Tensor) -> Tensor:

@@ -71,12 +71,12 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     return app
 
 
-def _guard(token: str | None) -> Callable[..., None]:
+def _guard(token: str | None) -> Callable[..., Awaitable[None]]:
     """A dependency that lets a request with the token pass, or any where there is none."""
     bearer = HTTPBearer(auto_error=False, description=f"the value of {TOKEN} where the service was started")
 
     # Headers are bytes, which Starlette reads as latin-1.
-    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+    async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
         if token and not (given and secrets.compare_digest(given.credentials.encode("latin-1"), token.encode())):
             raise HTTPException(401, "a bearer token is needed: Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
 

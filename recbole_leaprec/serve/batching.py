@@ -12,6 +12,10 @@ Wish = TypeVar("Wish")
 Answer = TypeVar("Answer")
 
 
+_TURNS = 3
+"""Turns of the event loop that a request takes at most, from bytes at a socket to a wish."""
+
+
 class TooMany(Exception):
     """As many requests are waiting as may wait."""
 
@@ -23,7 +27,9 @@ class TooSlow(Exception):
 class Together(Generic[Wish, Answer]):
     """Answers in one thread, as many wishes at a time as have come while it was at work.
 
-    Nobody waits for others to come: one wish alone is answered at once. A wish whose time is over before its turn is not looked at.
+    Nobody waits for others to come: one wish alone is answered at once. But requests that are here already are all read first:
+    the thread would get few of them, and the two would take Python's lock from each other. A wish whose time is over before its
+    turn is not looked at.
     """
 
     def __init__(self, answer: Callable[[list[Wish]], list[Answer]], most: int, waiting: int):
@@ -55,6 +61,7 @@ class Together(Generic[Wish, Answer]):
     async def _answer_all(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
+            await self._read_all()
             taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             taken = [(wish, future) for wish, future in taken if not future.done()]  # given up: cancelled
             if not taken:
@@ -69,3 +76,11 @@ class Together(Generic[Wish, Answer]):
             for (_, future), answer in zip(taken, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
+
+    async def _read_all(self) -> None:
+        """Let the event loop read requests until there are no more, or enough."""
+        before = 0
+        while before < len(self._waiting) < self._most:
+            before = len(self._waiting)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from recbole_leaprec.data import HISTORY_END
+from recbole_leaprec.data import HISTORY_END, dataloader
 from tests.conftest import write_dataset
 
 
@@ -99,3 +99,13 @@ def test_one_row_a_prefix_has_the_same_targets(prepare):
     assert batch["item_id_list"].shape == (16, 8)
     assert (batch["neg_item_id"] != batch["item_id"]).all()
     assert torch.is_tensor(batch["item_length"])
+
+
+@pytest.mark.parametrize(("bound", "limit"), [("POSITIONS", 6 * 8 + 1), ("SCORES", None), ("POSITIONS", 1)])
+def test_long_histories_and_large_catalogues_make_smaller_batches_of_the_same_users(prepare, monkeypatch, bound, limit):
+    _, dataset, (_, _, whole) = prepare(MAX_ITEM_LIST_LENGTH=8)
+    monkeypatch.setattr(dataloader, bound, limit or 6 * dataset.item_num)
+    _, _, (_, _, parts) = prepare(MAX_ITEM_LIST_LENGTH=8)
+    users = [[interaction["user_id"].tolist() for interaction, *_ in loader] for loader in (whole, parts)]
+    assert list(itertools.chain(*users[0])) == list(itertools.chain(*users[1]))
+    assert max(map(len, users[1])) == (1 if limit == 1 else 6) < max(map(len, users[0]))

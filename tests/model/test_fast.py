@@ -26,8 +26,8 @@ def causal_mask(length: int) -> torch.Tensor:
     return torch.full((1, 1, length, length), -10000.0, dtype=torch.float64).triu(1)
 
 
-def padding_mask(length: int) -> torch.Tensor:
-    hidden = torch.arange(length) >= torch.tensor([length, 4, 6])[:, None]
+def padding_mask(length: int, rows: int = 3) -> torch.Tensor:
+    hidden = torch.arange(length) >= torch.tensor([length, 4, 6]).repeat(rows)[:rows, None]
     return torch.where(hidden[:, None, None], -10000.0, 0.0).double()
 
 
@@ -58,23 +58,43 @@ def test_the_fused_encoder_computes_what_recboles_does(activation, heads, how, m
 
 
 @pytest.mark.parametrize("heads", [1, 3])
-@pytest.mark.parametrize("mask", [None, padding_mask(9)])
-@pytest.mark.parametrize("at_once", [1, 700])
-def test_attention_in_pieces_is_that_of_all_rows_at_once(monkeypatch, heads, mask, at_once):
+@pytest.mark.parametrize("mask", [None, padding_mask(9, rows=11)])
+@pytest.mark.parametrize("rows_at_once", [4, 8])
+def test_the_encoder_in_pieces_is_that_of_all_rows_at_once(monkeypatch, heads, mask, rows_at_once):
     whole = nn.ModuleList([make_encoder("gelu", heads)])
     speed_up(whole)
     parts = copy.deepcopy(whole)
-    x = torch.randn(3, 9, 12, dtype=torch.float64)
+    x = torch.randn(11, 9, 12, dtype=torch.float64)
     results = []
-    for encoder, limit in ((whole, fast._IN_CACHE), (parts, at_once)):
+    for encoder, limit in ((whole, fast._IN_CACHE), (parts, rows_at_once * heads * 9 * 9)):
         monkeypatch.setattr(fast, "_IN_CACHE", limit)
+        assert len(fast._pieces(x, heads)) == (1 if encoder is whole else -(-11 // rows_at_once))
         torch.manual_seed(4)
         inputs = x.clone().requires_grad_()
-        output = encoder[0](inputs, mask)[-1]
-        (output * x).sum().backward()
-        results.append([output, inputs.grad, *(parameter.grad for parameter in encoder.parameters())])
+        first, last = encoder[0](inputs, mask)
+        (last * x + first).sum().backward()
+        after = torch.rand(1)  # the same seeds were drawn
+        results.append([first, last, inputs.grad, after, *(parameter.grad for parameter in encoder.parameters())])
     for expected, got in zip(*results, strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_an_encoder_in_pieces_keeps_what_it_is_given_and_hardly_more(monkeypatch):
+    encoder = nn.ModuleList([make_encoder("gelu", 1)])
+    speed_up(encoder)
+    kept = {}
+    for pieces, limit in ((False, fast._IN_CACHE), (True, 1)):
+        monkeypatch.setattr(fast, "_IN_CACHE", limit)
+        sizes: dict[int, int] = {}
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda one, sizes=sizes: sizes.update({one.data_ptr(): one.nbytes}) or one, lambda one: one
+        ):
+            x = torch.randn(64, 20, 12, dtype=torch.float64, requires_grad=True)
+            encoder[0](x, None)
+        kept[pieces] = sum(sizes.values())
+    parameters = sum(one.nbytes for one in encoder.parameters())
+    assert kept[True] <= x.nbytes + parameters
+    assert kept[False] > 20 * x.nbytes
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

@@ -397,6 +397,7 @@ def test_unknown_models_are_refused_with_the_nearest(name, near):
         get_model(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["compat", "config", "trainer"])
 def test_anomaly_detection_that_recbole_switches_on_is_off(module):
     program = (

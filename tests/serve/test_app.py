@@ -143,6 +143,7 @@ BODIES = st.dictionaries(st.sampled_from(NAMES), VALUES | st.just(["i1", "i2"]),
 MALFORMED = st.binary(max_size=80) | VALUES.map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass")) | BODIES
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(["/recommend", "/rerank"]),

@@ -47,6 +47,22 @@ def test_those_that_come_while_others_are_answered_go_together():
     assert [wish for batch in slow.batches for wish in batch] == list(range(10))
 
 
+def test_requests_that_are_here_already_are_read_before_the_first_is_answered():
+    slow = Slow()
+
+    async def as_a_server_reads_them():
+        together = Together(slow, 8, 100)
+
+        async def read_and_ask(number):
+            for _ in range(number):  # each is read a turn of the event loop after the one before
+                await asyncio.sleep(0)
+            return await together.ask(number, 5)
+
+        return await asyncio.gather(*map(read_and_ask, range(6)))
+
+    assert asyncio.run(as_a_server_reads_them()) == [(number, 6) for number in range(6)]
+
+
 def test_one_too_many_is_refused_and_the_others_are_answered():
     slow = Slow(open_at_once=False)
 

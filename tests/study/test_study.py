@@ -149,6 +149,7 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path, toy):
     assert not list(out.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, toy):
     variants = {"BPR": {"gamma": 0}}
     methods = {"LeapRec": {"variant": "BPR", "reranker": "leaprec"}}
@@ -213,6 +214,7 @@ def test_the_studies_that_come_with_the_plugin_are_sound():
         assert {"BPR", "BPR + CD-BPR"} <= {part.variant for part in spec.parts()}
 
 
+@pytest.mark.slow
 def test_backbones_have_their_names_before_their_methods_and_their_own_comparisons(tmp_path, toy):
     variants = {"BPR": {"gamma": 0}, "DACSR": {"model": "DACSR"}}
     methods = {name: {"variant": "BPR", "reranker": name} for name in ("leaprec", "calirec")} | {
@@ -244,6 +246,7 @@ def test_equal_curves_do_not_differ(finished_study):
     assert compared["p"].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_a_variant_that_comes_back_changed_is_not_taken_for_the_trained_one(tmp_path, toy):
     """What counts is what the model was trained with, not what the file said last."""
     other = {"CD": {}, "Other": {"gamma": 0.5}}

@@ -28,12 +28,12 @@ class BERT4RecCD(AllPositionsMixin, BERT4Rec):
         if targets.dim() == 1:
             item_seq = self.reconstruct_test_data(inputs, interaction[self.ITEM_SEQ_LEN])
             output = self.gather_indexes(self.forward(item_seq), interaction[self.ITEM_SEQ_LEN] - 1)
-            return output, targets != 0
+            return _with_one(output), targets != 0
         last = (torch.arange(len(inputs), device=inputs.device), interaction[self.ITEM_SEQ_LEN] - 1)
         tokens = torch.cat([inputs[:, 1:], torch.zeros_like(inputs[:, :1])], 1)
         tokens[last] = targets[last]
         masked = self._mask(targets, last)
-        return self.forward(tokens.masked_fill(masked, self.mask_token))[masked], masked
+        return _with_one(self.forward(tokens.masked_fill(masked, self.mask_token))[masked]), masked
 
     def _mask(self, targets: Tensor, last: tuple[Tensor, Tensor]) -> Tensor:
         """`[B, L]`: which targets are masked and predicted."""
@@ -43,5 +43,10 @@ class BERT4RecCD(AllPositionsMixin, BERT4Rec):
         masked[last] |= ~masked.any(1)
         return masked
 
-    def item_scores(self, output: Tensor, items: Tensor) -> Tensor:
-        return super().item_scores(output, items) + self.output_bias[items]
+    def item_vectors(self, items: Tensor) -> Tensor:
+        """The item's bias is one more dimension, in which every output is 1."""
+        return torch.cat([super().item_vectors(items), self.output_bias[items].unsqueeze(-1)], -1)
+
+
+def _with_one(output: Tensor) -> Tensor:
+    return torch.cat([output, output.new_ones(*output.shape[:-1], 1)], -1)

@@ -62,7 +62,7 @@ class CaserCD(AllPositionsMixin, Caser):
         return self._last(interaction) @ self.item_embedding.weight.T
 
     def predict(self, interaction: Any) -> Tensor:
-        return self.item_scores(self._last(interaction), interaction[self.ITEM_ID][:, None])[:, 0]
+        return (self._last(interaction) * self.item_vectors(interaction[self.ITEM_ID])).sum(-1)
 
     def _last(self, interaction: Any) -> Tensor:
         """RecBole's forward on the last window of each sequence."""
