@@ -8,7 +8,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
-from reference_pages import write_reference  # noqa: E402
+from reference_pages import reference_pages  # noqa: E402
+from result_pages import result_pages  # noqa: E402
 
 import recbole_leaprec  # noqa: E402
 
@@ -18,9 +19,8 @@ version = release = recbole_leaprec.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reference/generated/dependencies.md"]  # the latter is part of a page
 nitpicky = False  # types of torch and pandas have no page here; every link that is written is checked all the same
-suppress_warnings = ["myst.header"]  # pages of results/ and benchmarks/ begin as their programs write them
 
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4
@@ -45,5 +45,18 @@ html_theme_options = {
 }
 
 
+def write_pages(pages, folder):
+    """Write every page. A file that is as it should be stays untouched, so that Sphinx need not read it again; one of an older time goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.md"):
+        if old.name not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
 def setup(app):
-    app.connect("builder-inited", lambda app: write_reference(DOCS / "reference" / "generated"))
+    app.connect("builder-inited", lambda app: write_pages(reference_pages(), DOCS / "reference" / "generated"))
+    app.connect("builder-inited", lambda app: write_pages(result_pages(), DOCS / "results"))

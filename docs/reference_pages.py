@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import inspect
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ from recbole_leaprec.keys import (
 )  # fmt: skip
 from recbole_leaprec.reranking.registry import RERANKERS, Reranker
 from recbole_leaprec.study.spec import KEYS as STUDY_KEYS
+
+ROOT = Path(__file__).resolve().parents[1]
 
 MADE = "<!-- Made from the code by docs/reference_pages.py. -->\n"
 
@@ -47,19 +50,6 @@ CHANGED_BY = {
 """The keys that may be given with a trained model, or without any."""
 
 
-def write_reference(folder: Path) -> None:
-    """Write every page; a file that is as it should be stays untouched, so that Sphinx need not read it again."""
-    pages = reference_pages()
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.md"):
-        if old.name not in pages:
-            old.unlink()
-    for name, text in pages.items():
-        path = folder / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-
-
 def reference_pages() -> dict[str, str]:
     """Every page by the name of its file."""
     commands = {name: take_command(name.split()) for name in command_names()}
@@ -69,6 +59,7 @@ def reference_pages() -> dict[str, str]:
     pages["recbole-keys.md"] = recbole_keys_page()
     pages["rerankers.md"] = rerankers_page(RERANKERS.values())
     pages["study-keys.md"] = study_keys_page()
+    pages["dependencies.md"] = dependencies_page()
     return pages
 
 
@@ -149,7 +140,7 @@ def takes(kind: click.ParamType) -> str:
         return "one of " + ", ".join(f"`{name}`" for name in kind._names)
     if isinstance(kind, Number):
         return "a number, 0 or more" if kind._above is None else f"a number above {kind._above:g}"
-    return TAKES[type(kind)]
+    return next(TAKES[one] for one in type(kind).__mro__ if one in TAKES)
 
 
 def _told(value: Any) -> str:
@@ -313,6 +304,54 @@ What a file for [`leaprec study`](command-study.md) may hold. `properties/study/
 |---|---|
 {chr(10).join(rows)}
 """
+
+
+CONDA_NAMES = {
+    "torch": ["pytorch"],
+    "matplotlib": ["matplotlib-base"],
+    "ray[data,tune]": ["ray-data", "ray-tune"],
+    "ray[serve]": ["ray-serve"],
+    "uvicorn[standard]": ["uvicorn-standard"],
+}
+"""Where conda-forge has another name."""
+
+
+def dependencies_page() -> str:
+    """What `setup.cfg` asks for, as a table and as the part of a conda recipe."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    python = settings["options"]["python_requires"]
+    needed = _requirements(settings["options"]["install_requires"])
+    served = _requirements(settings["options.extras_require"]["serve"])
+    rows = [f"| `{name}` | {_cell(bounds)} | {_conda(name)} | |" for name, bounds in needed]
+    rows += [f"| `{name}` | {_cell(bounds)} | {_conda(name)} | with the extra `serve` |" for name, bounds in served]
+    lines = [f"    - {conda} {bounds.replace(' ', '')}" for name, bounds in needed for conda in CONDA_NAMES.get(name, [name])]
+    return f"""| package | versions | name in conda-forge | |
+|---|---|---|---|
+| Python | {_cell(python)} | `python` | |
+{chr(10).join(rows)}
+
+```yaml
+requirements:
+  host:
+    - python {python}
+    - pip
+    - setuptools >=77
+  run:
+    - python {python}
+{chr(10).join(lines)}
+```
+"""
+
+
+def _requirements(text: str) -> list[tuple[str, str]]:
+    """The names and the bounds of the lines of a list of requirements."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    return [(name.strip(), sign + bounds) for name, sign, bounds in (line.partition(">=") for line in lines)]
+
+
+def _conda(name: str) -> str:
+    return ", ".join(f"`{one}`" for one in CONDA_NAMES.get(name, [name]))
 
 
 def _cell(text: str) -> str:
