@@ -88,7 +88,12 @@ def run(page: str, folder: Path) -> list[str]:
         if code:
             step = steps[len(outputs) - 1].commands
             raise RuntimeError(f"this step failed:\n{step}\n{outputs[-1]}\n{told.read()[-5000:]}")
-    return [output.strip("\n") for output in outputs[: len(steps)]]
+    return [tidy(output, folder) for output in outputs[: len(steps)]]
+
+
+def tidy(output: str, folder: Path) -> str:
+    """Without empty lines around it, spaces at the ends of lines, and the folder that it was run in."""
+    return re.sub(r" +$", "", output.strip("\n").replace(f"{folder}/", ""), flags=re.MULTILINE)
 
 
 def free_port() -> int:
