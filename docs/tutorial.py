@@ -25,7 +25,7 @@ NAMED = re.compile(r"`([\w./-]+)`:\s*\Z")
 VARIES = "<!-- varies -->"
 """Before a `text` block of names and times, which another machine may print otherwise: as many lines must be there."""
 
-PORTS = ("6379", "8000")
+PORTS = ("6379", "8000", "10001")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 END_OF_BLOCK = "\x1e"
 
