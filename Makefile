@@ -10,7 +10,7 @@ VENV := .venv
 INSTALLED := $(VENV)/.installed
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo test quick lint bench browser constraints newest oldest pythons wheel clean
+.PHONY: run demo test quick docs docs-test lint bench browser constraints newest oldest pythons wheel release-check clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
@@ -23,6 +23,14 @@ test: $(INSTALLED) lint browser  ## linters, types, the whole suite, and how muc
 
 quick: $(INSTALLED)  ## the tests that take a moment, without Ray and without a browser
 	$(VENV)/bin/python -m pytest -m "not slow and not ray and not browser"
+
+SITE := docs/_build/html
+docs: $(INSTALLED)  ## the site, offline: warnings are errors, and every link is checked
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs $(SITE)
+	$(VENV)/bin/python docs/check_links.py $(SITE)
+
+docs-test: $(INSTALLED)  ## the tests of the site and of the README alone: tutorials and command lines are run; a part of `make test`
+	$(VENV)/bin/python -m pytest tests/docs tests/test_readme.py
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
@@ -103,5 +111,17 @@ wheel: browser  ## the wheel by plain pip, a run of `leaprec` in another folder,
 	$(WHEEL)/bin/python -m pytest
 	rm -rf $(WHEEL)
 
+# What a release would hold. Nothing is uploaded.
+RELEASE := $(CURDIR)/.environments/release
+release-check: $(INSTALLED)  ## sdist and wheel: built, checked, and installed into an empty environment
+	rm -rf dist build $(RELEASE) && $(PYTHON) -m venv $(RELEASE)
+	$(VENV)/bin/python -m build --no-isolation --outdir dist . >/dev/null
+	$(VENV)/bin/python -m twine check --strict dist/*
+	$(VENV)/bin/python -m readme_renderer README.md -o $(RELEASE)/README.html
+	$(RELEASE)/bin/python $(PIP_INSTALL) -c constraints.txt dist/*.whl
+	$(RELEASE)/bin/python -m pip check
+	cd "$$(mktemp -d)" && $(RELEASE)/bin/leaprec --version && $(RELEASE)/bin/leaprec doctor && $(RELEASE)/bin/leaprec --epochs=1
+	rm -rf $(RELEASE)
+
 clean:
-	rm -rf $(VENV) .environments build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache
+	rm -rf $(VENV) .environments build dist docs/_build docs/results docs/reference/generated *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache

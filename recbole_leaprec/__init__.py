@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recbole_leaprec.recommend.rerank_frame import rerank_frame
     from recbole_leaprec.reranking.lists import rerank
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = ["ItemCategories", "evaluate", "miscalibration", "rerank", "rerank_frame", "run_leaprec", "sequential_preference"]
 
 __getattr__ = lazy_names(

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from recbole_leaprec import __version__
 from recbole_leaprec.cli.arguments import normalised
 from recbole_leaprec.cli.command import INTERRUPTED
 from recbole_leaprec.commands import take_command
@@ -17,6 +18,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; the bare form is `train`. Returns the exit code: 2 after a bad argument, with one line on why."""
     _wait_asleep()
     words = list(sys.argv[1:] if argv is None else argv)
+    if words == ["--version"]:
+        print(f"leaprec {__version__}")
+        return 0
     debug = "--state=debug" in [word.lower() for word in words]
     try:
         command = take_command(words)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import recbole_leaprec
 from recbole_leaprec.cli import main
 from recbole_leaprec.cli.arguments import normalised, read_value
 
@@ -114,6 +115,11 @@ def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, monkeypatch, ca
     (tmp_path / "out" / "result.json").write_text("{}")
     assert main(["--output_dir=out"]) == 2
     assert "output_dir out already holds a run" in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"leaprec {recbole_leaprec.__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

@@ -1,0 +1,67 @@
+"""Check every link of a built site that leads to the site itself, and that a page loads nothing from elsewhere: `python docs/check_links.py docs/_build/html`."""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
+"""What a browser fetches by itself."""
+
+MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
+
+
+class Page(HTMLParser):
+    """The names that can be linked to, what is linked to, and what is loaded."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.names: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.without_text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.names.update(value for name in ("id", "name") if (value := given.get(name)))
+        if tag == "a" and (target := given.get("href")):
+            self.links.append(target)
+        if (name := LOADED.get(tag)) and (target := given.get(name)):
+            self.loaded.append(target)
+        if tag == "img" and not given.get("alt"):
+            self.without_text.append(given.get("src") or "")
+
+
+def mistakes(site: Path) -> list[str]:
+    """What is wrong in a site, a line for each."""
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    found = []
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve()).as_posix()
+        found += [f"{name}: the picture {source} has no alternative text" for source in page.without_text]
+        for target in {*page.links, *page.loaded}:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                if target in page.loaded and parts.scheme != "data":
+                    found.append(f"{name}: loads {target}, which is not part of the site")
+                continue
+            other = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not other.is_file():
+                found.append(f"{name}: {target} leads nowhere")
+            elif parts.fragment and other in pages and unquote(parts.fragment) not in pages[other].names:
+                if other.name not in MADE_BY_SPHINX:
+                    found.append(f"{name}: {target} is not a place of that page")
+    return sorted(found)
+
+
+def main(site: str) -> int:
+    found = mistakes(Path(site))
+    print("\n".join(found) or f"every link of {site} leads somewhere", file=sys.stderr if found else sys.stdout)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
