@@ -143,8 +143,8 @@ class Choice:
     def __init__(self, task: Task, model: torch.nn.Module, score: Score, batch_size: int = 256):
         self._task, self._model, self._score, self._batch_size = task, model, score, batch_size
         self._best: dict[str, Tensor] = {}
+        self._epochs: list[float] = []
         self._validations: list[float] = []
-        self._epochs = 0.0
         self._started, self._started_wall = time.process_time(), time.perf_counter()
 
     @property
@@ -159,18 +159,21 @@ class Choice:
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to train: no time, or nothing better for long."""
-        best = int(np.argmax(self._validations)) if self._validations else 0
-        return self.out_of_time or len(self._validations) - 1 - best >= WITHOUT_BETTER
+        return self.out_of_time or (bool(self._validations) and len(self._validations) - 1 - self._best_at >= WITHOUT_BETTER)
+
+    @property
+    def _best_at(self) -> int:
+        return int(np.argmax(self._validations))
 
     def epoch_ended(self, share: float = 1.0) -> None:
         """Validate; `share` of an epoch was trained since the last time."""
-        self._epochs += share
+        self._epochs.append(sum(self._epochs[-1:]) + share)
         value = self._validation()
         if value > max(self._validations, default=-1.0):
             self._best = copy.deepcopy(self._model.state_dict())
         self._validations.append(value)
         print(
-            f"epoch {self._epochs:.4g}: validation nDCG@10 {value:.4f}, best {max(self._validations):.4f}; "
+            f"epoch {self._epochs[-1]:.4g}: validation nDCG@10 {value:.4f}, best {max(self._validations):.4f}; "
             f"{self.spent:.0f} of {self._task.seconds:.0f} CPU seconds",
             flush=True,
         )
@@ -192,8 +195,8 @@ class Choice:
             "versions": {name: version(name) for name in (*packages, "torch")},
             "python": sys.version.split()[0],
             "parameters": sum(parameter.numel() for parameter in self._model.parameters() if parameter.requires_grad),
-            "epochs": self._epochs,
-            "best_epoch": int(np.argmax(self._validations)) + 1,
+            "epochs": self._epochs[-1],
+            "best_epoch": self._epochs[self._best_at],
             "validations": self._validations,
             "seconds": spent,
             "wall_seconds": wall,

@@ -73,7 +73,7 @@ def main() -> None:
         "gpu_id": "",
         "state": "WARNING",
     }
-    config = Config(model="SASRec", dataset=NAME, config_dict=settings)
+    config = Config(model=SASRec, dataset=NAME, config_dict=settings)
     init_seed(config["seed"], config["reproducibility"])
     torch.autograd.set_detect_anomaly(False)
     dataset = create_dataset(config)
