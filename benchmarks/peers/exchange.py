@@ -27,6 +27,8 @@ from peak import peak_now
 
 SPLITS = {"valid": 2, "test": 1}
 """How many of a user's last items are held back: the first of them is the target, and everything before it is the history."""
+BATCH = 32
+"""Sequences per step, where a row is a sequence: in little time, many steps bring more than large ones."""
 WITHOUT_BETTER = 10
 """Training also ends after so many epochs without a better validation."""
 

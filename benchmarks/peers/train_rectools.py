@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from exchange import Choice, EpochEnds, LikeLengths, Task, left_padded
+from exchange import BATCH, Choice, EpochEnds, LikeLengths, Task, left_padded
 from pytorch_lightning import Callback, Trainer
 from rectools import Columns
 from rectools.dataset import Dataset
@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 LAYERS = {"sasrec": SASRecTransformerLayers, "ligr": LiGRLayers}
-WIDTH, BLOCKS, BATCH = 128, 2, 128
+WIDTH, BLOCKS = 128, 2
 
 
 class LikeLengthsPreparator(SASRecDataPreparator):

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import lightning
 import numpy as np
 import torch
-from exchange import Choice, EpochEnds, LikeLengths, Task, left_padded
+from exchange import BATCH, Choice, EpochEnds, LikeLengths, Task, left_padded
 from replay.data import FeatureHint, FeatureType
 from replay.data.nn import TensorFeatureInfo, TensorSchema
 from replay.nn.lightning import LightningModule
 from replay.nn.sequential import SasRec
 from torch import Tensor
 
-WIDTH, BLOCKS, BATCH = 128, 2, 128
+WIDTH, BLOCKS = 128, 2
 ITEM = "item_id"
 
 
