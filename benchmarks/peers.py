@@ -378,6 +378,12 @@ def arguments() -> argparse.Namespace:
     unknown = set(filter(None, asked.peers.split(","))) - set(PEERS)
     if unknown:
         parser.error(f"--peers: {', '.join(sorted(unknown))} is unknown; there are {', '.join(PEERS)}")
+    for folder in filter(None, asked.ours.split(",")):
+        for name in ("model.pth", "result.json"):
+            if not (Path(folder) / name).is_file():
+                parser.error(f"--ours: {folder} has no {name}; give folders of finished runs")
+    if asked.page and not asked.work.is_dir():
+        parser.error(f"--work: there is no folder {asked.work}, so nothing has been measured yet")
     return asked
 
 
@@ -386,24 +392,29 @@ def main() -> None:
     torch.set_num_threads(1)
     if not asked.page:
         compare(asked)
+    renew(asked)
+
+
+def renew(asked: argparse.Namespace) -> None:
     asked.out.write_text(page(asked.work))
-    print(f"wrote {asked.out}")
+    print(f"wrote {asked.out}", flush=True)
 
 
 def compare(asked: argparse.Namespace) -> None:
-    """Train and measure what is not there yet."""
+    """Train and measure what is not there yet, and renew the page with each."""
     keys = {name: value for name in ("data_path", "category_field") if (value := getattr(asked, name))}
     run = Run.prepare(LeapRecConfig("SASRecCD", asked.dataset, config_dict={**keys, "eval_batch_size": 1024}))
     work = asked.work / asked.dataset
     write_rows(run, work / "rows.npz")
     for name in filter(None, asked.peers.split(",")):
-        folder = work / f"{name}-{asked.minutes:g}min"
+        folder = work / f"{name}-{asked.minutes:g}min-{asked.seed}"
         training = folder / "training.json"
         if not training.is_file():
             print(f"training {name} on {asked.dataset}, {asked.minutes:g} minutes of CPU time", flush=True)
             train_peer(PEERS[name], folder, work / "rows.npz", run.config["MAX_ITEM_LIST_LENGTH"], asked)
         about = {"title": PEERS[name].title, "ours": False, "minutes": asked.minutes}
         measured(folder, training, lambda folder=folder, about=about: about | measure_peer(folder, run))
+        renew(asked)
     runs = [Path(name) for name in filter(None, asked.ours.split(","))]
     if asked.recipe:
         runs.append(trained_recipe(asked, keys))

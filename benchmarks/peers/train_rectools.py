@@ -7,6 +7,7 @@ off what padding is left, so that this changes nothing but the time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,6 +85,7 @@ def interactions(windows: Sequence[np.ndarray]) -> pd.DataFrame:
 
 def main() -> None:
     task, asked = Task.read(__doc__, variant={"choices": LAYERS, "required": True})
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)  # it tells of devices
     model = SASRecModel(
         n_blocks=BLOCKS,
         n_factors=WIDTH,

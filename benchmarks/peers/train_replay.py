@@ -6,7 +6,7 @@ that would be padding in all rows. Its positions count from the end of a sequenc
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Sequence
 
 import lightning
@@ -46,7 +46,7 @@ class Batches:
 
 def main() -> None:
     task, _ = Task.read(__doc__)
-    warnings.filterwarnings("ignore", module="lightning")
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # it tells of devices, and of products
     batches, windows = Batches(task), task.windows()
     feature = TensorFeatureInfo(
         ITEM,
