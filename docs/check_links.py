@@ -51,9 +51,10 @@ def mistakes(site: Path) -> list[str]:
             other = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not other.is_file():
                 found.append(f"{name}: {target} leads nowhere")
-            elif parts.fragment and other in pages and unquote(parts.fragment) not in pages[other].names:
-                if other.name not in MADE_BY_SPHINX:
-                    found.append(f"{name}: {target} is not a place of that page")
+                continue
+            known = other in pages and other.name not in MADE_BY_SPHINX
+            if parts.fragment and known and unquote(parts.fragment) not in pages[other].names:
+                found.append(f"{name}: {target} is not a place of that page")
     return sorted(found)
 
 

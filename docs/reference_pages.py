@@ -15,8 +15,19 @@ from recbole_leaprec.cli.command import Command
 from recbole_leaprec.cli.options import Count, File, Flag, Folder, Lambdas, Names, Number, OneOf, Option, Text, Whole
 from recbole_leaprec.commands import command_names, take_command
 from recbole_leaprec.keys import (
-    EVALUATION_KEYS, MEASUREMENT_KEYS, PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, RECOMMENDATION_KEYS, RERANK_KEYS, RESUME_KEYS,
-    SERVICE_KEYS, Key, default_settings, known_keys, recbole_folder,
+    EVALUATION_KEYS,
+    MEASUREMENT_KEYS,
+    PLUGIN_KEYS,
+    PROPERTIES,
+    RECBOLE_KEYS,
+    RECOMMENDATION_KEYS,
+    RERANK_KEYS,
+    RESUME_KEYS,
+    SERVICE_KEYS,
+    Key,
+    default_settings,
+    known_keys,
+    recbole_folder,
 )  # fmt: skip
 from recbole_leaprec.reranking.registry import RERANKERS, Reranker
 from recbole_leaprec.study.spec import KEYS as STUDY_KEYS
@@ -69,7 +80,8 @@ def slug(name: str) -> str:
 
 def commands_page(commands: Mapping[str, Command]) -> str:
     rows = [
-        f"| [`leaprec {name}`](command-{slug(name)}.md) | {_cell(_sentences(command)[0])} |" for name, command in commands.items()
+        f"| [`leaprec {name}`](command-{slug(name)}.md) | {_cell(_sentences(command)[0])} |"
+        for name, command in commands.items()
     ]
     listing = "\n".join(f"command-{slug(name)}" for name in commands)
     return f"""{MADE}
@@ -197,7 +209,11 @@ RecBole finds wrong values of these late or not at all, so they are checked at t
 
 def _key_section(name: str, key: Key) -> str:
     users = [f"`{command}`" for command, keys in CHANGED_BY.items() if name in keys]
-    where = f"\n- Commands that take it with a trained model, or without any model: {', '.join(users)}" if users else "\n- It belongs to the trained model: no command changes it after training"
+    where = (
+        f"\n- Commands that take it with a trained model, or without any model: {', '.join(users)}"
+        if users
+        else "\n- It belongs to the trained model: no command changes it after training"
+    )
     where = "" if name == "output_dir" else where
     return (
         f"(key-{anchor(name)})=\n### `{name}`\n\n{key.meaning[0].upper()}{key.meaning[1:]}.\n\n"
@@ -215,7 +231,11 @@ def default_of(name: str) -> str:
         told.append(f"`{_yaml(overall[name])}`")
     for kind in ("model", "dataset"):
         own = {path.stem: (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(name) for path in _yamls(kind)}
-        told += [f"`{_yaml(value)}` for {which}" for which, value in own.items() if value is not None and value != overall.get(name)]
+        told += [
+            f"`{_yaml(value)}` for {which}"
+            for which, value in own.items()
+            if value is not None and value != overall.get(name)
+        ]
     if not told and recbole_defaults().get(name) is not None:
         told.append(f"`{_yaml(recbole_defaults()[name])}`")
     return "; ".join(told) if told else "none"
@@ -239,7 +259,11 @@ def recbole_defaults() -> dict[str, Any]:
     """What RecBole's yaml files for all models, for datasets and for sequential models set."""
     settings: dict[str, Any] = {}
     folder = recbole_folder() / "properties"
-    for path in (folder / "overall.yaml", folder / "dataset" / "sample.yaml", folder / "quick_start_config" / "sequential.yaml"):
+    for path in (
+        folder / "overall.yaml",
+        folder / "dataset" / "sample.yaml",
+        folder / "quick_start_config" / "sequential.yaml",
+    ):
         settings.update(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     return settings
 
@@ -325,7 +349,9 @@ def dependencies_page() -> str:
     served = _requirements(settings["options.extras_require"]["serve"])
     rows = [f"| `{name}` | {_cell(bounds)} | {_conda(name)} | |" for name, bounds in needed]
     rows += [f"| `{name}` | {_cell(bounds)} | {_conda(name)} | with the extra `serve` |" for name, bounds in served]
-    lines = [f"    - {conda} {bounds.replace(' ', '')}" for name, bounds in needed for conda in CONDA_NAMES.get(name, [name])]
+    lines = [
+        f"    - {conda} {bounds.replace(' ', '')}" for name, bounds in needed for conda in CONDA_NAMES.get(name, [name])
+    ]
     return f"""| package | versions | name in conda-forge | |
 |---|---|---|---|
 | Python | {_cell(python)} | `python` | |

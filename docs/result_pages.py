@@ -41,7 +41,10 @@ def result_pages() -> dict[str, str]:
         "Every page names the commands that made it. They are shown here as they stand in `results/` and `benchmarks/` of the project."
     ]
     for group, folder in GROUPS.items():
-        files = sorted((ROOT / folder).glob("*.md"), key=lambda file: (order.index(file.stem) if file.stem in order else len(order), file.stem))
+        files = sorted(
+            (ROOT / folder).glob("*.md"),
+            key=lambda file: (order.index(file.stem) if file.stem in order else len(order), file.stem),
+        )
         rows = []
         for file in files:
             title, text = titled(file)

@@ -25,7 +25,15 @@ from recbole_leaprec.reranking.reranking import Reranking
 
 HERE = Path(__file__).resolve().parent
 K = 10
-LAMBDAS = {"setwise": 0.1, "setwise_raw": 0.9, "calirec": 0.9, "calirec_plus": 0.9, "pr_reverse": 0.9, "mip": 0.9, "mcf": 0.9}
+LAMBDAS = {
+    "setwise": 0.1,
+    "setwise_raw": 0.9,
+    "calirec": 0.9,
+    "calirec_plus": 0.9,
+    "pr_reverse": 0.9,
+    "mip": 0.9,
+    "mcf": 0.9,
+}
 """Where 0.3, the default, would show little: lambda means something else for each method."""
 
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee7733", "#009988"]
@@ -73,13 +81,22 @@ def find_case(checkpoint: Path) -> Case:
     skl = {user: value for _, lists in frames for user, value in zip(lists["user"], lists["skl"], strict=True)}
     mean = sum(skl.values()) / len(skl)
     user = min(skl, key=lambda one: abs(skl[one] - mean))
-    items = next(row.items_ for frame, _ in frames for row in frame.rename(columns={"items": "items_"}).itertuples() if row.user == user)
+    items = next(
+        row.items_
+        for frame, _ in frames
+        for row in frame.rename(columns={"items": "items_"}).itertuples()
+        if row.user == user
+    )
     history = [model.ids(items)]
     p, static = model.preferences(history, Reranking("calirec", 0.9))
-    return Case(model, user, model.scores([user], history, [[]]), p, static, p[0].argsort(descending=True)[: len(COLOURS)].tolist())
+    return Case(
+        model, user, model.scores([user], history, [[]]), p, static, p[0].argsort(descending=True)[: len(COLOURS)].tolist()
+    )
 
 
-def draw_bar(panel: Axes, case: Case, mix: Tensor, at: float, height: float = 0.6, left: float = 0.0, width: float = 1.0) -> None:
+def draw_bar(
+    panel: Axes, case: Case, mix: Tensor, at: float, height: float = 0.6, left: float = 0.0, width: float = 1.0
+) -> None:
     """One stacked bar of a category mix, with the share in each part that has room."""
     parts = [(case.colour(c), float(mix[c])) for c in case.shown]
     parts.append((OTHERS, 1 - sum(share for _, share in parts)))
@@ -92,7 +109,13 @@ def draw_bar(panel: Axes, case: Case, mix: Tensor, at: float, height: float = 0.
 
 def legend(figure: Figure, case: Case) -> None:
     names = [Patch(color=case.colour(c), label=case.model.categories.names[c]) for c in case.shown]
-    figure.legend(handles=[*names, Patch(color=OTHERS, label="others")], loc="outside lower center", ncols=5, frameon=False, fontsize=10)
+    figure.legend(
+        handles=[*names, Patch(color=OTHERS, label="others")],
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize=10,
+    )
 
 
 def draw_mix(case: Case) -> Figure:
@@ -167,7 +190,14 @@ def draw_architecture() -> Figure:
     wide, high = 0.8, 0.56
     for name, folder, x, y in BOXES:
         panel.add_patch(
-            FancyBboxPatch((x - wide / 2, -y - high / 2), wide, high, boxstyle="round,pad=0,rounding_size=0.06", fc="#e8f0fa", ec="#1f5fa8")
+            FancyBboxPatch(
+                (x - wide / 2, -y - high / 2),
+                wide,
+                high,
+                boxstyle="round,pad=0,rounding_size=0.06",
+                fc="#e8f0fa",
+                ec="#1f5fa8",
+            )
         )
         panel.text(x, -y + 0.07, name, ha="center", va="center", fontsize=10)
         panel.text(x, -y - 0.2, folder, ha="center", va="center", fontsize=8, family="monospace", color="#1f5fa8")

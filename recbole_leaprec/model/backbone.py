@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         ITEM_SEQ_LEN: str
         POS_ITEM_ID: str
         NEG_ITEM_ID: str
-        item_embedding: nn.Module
+        item_embedding: Any  # items' vectors by their ids: nn.Embedding, or a module of the model's own
         _modules: dict[str, nn.Module | None]
 
         def __init__(self, config: Any, dataset: Any) -> None: ...

@@ -26,9 +26,14 @@ def command_lines() -> list[tuple[str, str]]:
     for name, text in written_pages().items():
         if name == "CONTRIBUTING.md":  # what it shows is done by tests/test_contributing.py
             continue
-        for block in [*blocks(text, "bash"), *(match[0] for match in re.finditer(r"(?:^    leaprec .*\n)+", text, flags=re.MULTILINE))]:
+        for block in [
+            *blocks(text, "bash"),
+            *(match[0] for match in re.finditer(r"(?:^    leaprec .*\n)+", text, flags=re.MULTILINE)),
+        ]:
             joined = block.replace("\\\n", " ")
-            found += [(name, line.strip()) for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+            found += [
+                (name, line.strip()) for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")
+            ]
         found += [(name, line) for line in re.findall(r"`(leaprec [^`<]*-[^`<]*)`", text)]
     return found
 
@@ -101,7 +106,14 @@ def test_a_command_line_is_taken(page, line):
 
 
 @pytest.mark.parametrize(
-    "line", ["leaprec --rerank_lamda=0.3", "leaprec recommend --out=x", "leaprec evaluate --checkpoint=x --epochs=3", "leaprec --epochs=many", "leaprec dance"]
+    "line",
+    [
+        "leaprec --rerank_lamda=0.3",
+        "leaprec recommend --out=x",
+        "leaprec evaluate --checkpoint=x --epochs=3",
+        "leaprec --epochs=many",
+        "leaprec dance",
+    ],
 )
 def test_a_command_line_with_a_mistake_is_not_taken(line):
     with pytest.raises((ValueError, AssertionError)):

@@ -81,19 +81,25 @@ def test_every_key_of_a_study_has_a_row():
 
 def test_every_reranker_is_in_the_guide_and_in_the_reference():
     guide = (DOCS / "guides" / "rerankers.md").read_text()
-    assert [name for name in RERANKERS if f"\n| `{name}` |" not in guide or f"\n| `{name}` |" not in PAGES["rerankers.md"]] == []
+    assert [
+        name for name in RERANKERS if f"\n| `{name}` |" not in guide or f"\n| `{name}` |" not in PAGES["rerankers.md"]
+    ] == []
 
 
 def test_the_names_that_the_package_exports_are_on_the_page_of_python():
     import recbole_leaprec
 
     page = written_pages()["docs/reference/python.md"]
-    assert [name for name in recbole_leaprec.__all__ if name != "__version__" and f"recbole_leaprec.{name}" not in page] == []
+    assert [
+        name for name in recbole_leaprec.__all__ if name != "__version__" and f"recbole_leaprec.{name}" not in page
+    ] == []
 
 
 def test_the_glossary_has_ten_words_and_no_page_uses_another_for_one_of_them():
     pages = written_pages()
-    words = [line.strip("*") for line in pages["docs/glossary.md"].splitlines() if line.startswith("**") and line.endswith("**")]
+    words = [
+        line.strip("*") for line in pages["docs/glossary.md"].splitlines() if line.startswith("**") and line.endswith("**")
+    ]
     assert len(words) == 10
     others = re.compile(r"\b(slate|top-N|un-?calibrated|user profile|taste profile|genre distribution)\b")
     assert {name: found[0] for name, text in pages.items() if (found := others.search(text))} == {}

@@ -90,7 +90,12 @@ def test_words_must_be_the_same_and_figures_near(shown, printed, alike):
 @pytest.mark.slow
 def test_the_python_of_every_other_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = [block for name, text in written_pages().items() if name.startswith("docs/") and "tutorials" not in name for block in blocks(text, "python")]
+    found = [
+        block
+        for name, text in written_pages().items()
+        if name.startswith("docs/") and "tutorials" not in name
+        for block in blocks(text, "python")
+    ]
     assert len(found) >= 3
     for block in found:
         exec(block, {})

@@ -73,9 +73,7 @@ def ligr_output(model, batch, row, place):
     for block in model.encoder.layer:
         normal = [block.norm_before_attention(one) for one in x]
         added = [block.mixed(attention_by_hand(block, normal[: n + 1])) for n in range(len(x))]
-        x = [
-            one + new * block.attention_gate(before).sigmoid() for one, new, before in zip(x, added, normal, strict=True)
-        ]
+        x = [one + new * block.attention_gate(before).sigmoid() for one, new, before in zip(x, added, normal, strict=True)]
         x = [one + feed_forward_by_hand(block, block.norm_before_feed_forward(one)) for one in x]
     return model.norm(x[-1])
 
@@ -83,14 +81,13 @@ def ligr_output(model, batch, row, place):
 def attention_by_hand(block, seen):
     """What the last of the vectors seen gets from all of them."""
     size = len(seen[0]) // block.heads
-    query, keys, values = (
-        torch.stack([block.query_key_value(one) for one in seen]).chunk(3, -1)[part] for part in range(3)
-    )
+    query, keys, values = (torch.stack([block.query_key_value(one) for one in seen]).chunk(3, -1)[part] for part in range(3))
     mixed = []
     for head in range(block.heads):
         own = slice(head * size, (head + 1) * size)
         weights = [
-            query[-1, own] @ keys[n, own] / math.sqrt(size) + block.by_distance[head, len(seen) - 1 - n] for n in range(len(seen))
+            query[-1, own] @ keys[n, own] / math.sqrt(size) + block.by_distance[head, len(seen) - 1 - n]
+            for n in range(len(seen))
         ]
         mixed.append(sum(w * v for w, v in zip(torch.stack(weights).softmax(0), values[:, own], strict=True)))
     return torch.cat(mixed)
