@@ -27,8 +27,8 @@ from recbole_leaprec.keys import (
     Key,
     default_settings,
     known_keys,
-    recbole_folder,
 )  # fmt: skip
+from recbole_leaprec.recbole_keys import recbole_folder
 from recbole_leaprec.reranking.registry import RERANKERS, Reranker
 from recbole_leaprec.study.spec import KEYS as STUDY_KEYS
 

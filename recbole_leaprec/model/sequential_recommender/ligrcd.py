@@ -23,6 +23,8 @@ class _LiGR(SequentialRecommender):
     an item's vector is the sum of its own and the mean of its categories', so that rare items are not left alone.
     """
 
+    item_embedding: Any
+
     def __init__(self, config: Any, dataset: Any):
         super().__init__(config, dataset)
         size, dropout = config["hidden_size"], config["hidden_dropout_prob"]
