@@ -9,7 +9,15 @@ from typing import Any
 from recbole_leaprec.compat import CompatConfig
 from recbole_leaprec.config_checks import check_evaluation, check_training, metric_names
 from recbole_leaprec.evaluator import register_metrics
-from recbole_leaprec.keys import MACHINE_KEYS, PROPERTIES, check_keys, check_values, listed, read_config_files
+from recbole_leaprec.keys import (
+    MACHINE_KEYS,
+    PROPERTIES,
+    check_keys,
+    check_values,
+    listed,
+    read_config_files,
+    recipe_settings,
+)
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 
@@ -19,7 +27,7 @@ register_metrics()
 class LeapRecConfig(CompatConfig):
     """RecBole's Config with the plugin's properties and models.
 
-    Later ones win: RecBole's overall, model and dataset yaml; the plugin's; `<dataset>.yaml` beside the data;
+    Later ones win: RecBole's overall, model and dataset yaml; the plugin's; `<dataset>.yaml` beside the data; the recipe;
     `config_file_list`; `config_dict`.
     `<Model>CD` starts from RecBole's yaml of `<Model>`, and plain `<Model>` gets the plugin's yaml of `<Model>CD`, so that
     a calibrated model and its base have the same sizes.
@@ -31,6 +39,11 @@ class LeapRecConfig(CompatConfig):
 
     def _load_config_files(self, file_list):
         return read_config_files(file_list or [])
+
+    def _merge_external_config_dict(self):
+        super()._merge_external_config_dict()
+        if recipe := self.external_config_dict.get("recipe"):
+            self.external_config_dict = {**recipe_settings(recipe), **self.external_config_dict}
 
     def _get_model_and_dataset(self, model, dataset):
         model = model or self.external_config_dict.get("model") or "SASRecCD"

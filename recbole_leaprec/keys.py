@@ -71,7 +71,16 @@ def largest_k(config: Mapping[str, Any]) -> int:
     return max(listed(config["topk"]))
 
 
+def recipe_names() -> list[str]:
+    """The settings that come with the plugin, as `--recipe` names them."""
+    return sorted(file.stem for file in (PROPERTIES / "recipes").glob("*.yaml"))
+
+
 PLUGIN_KEYS = {
+    "recipe": Key(
+        "settings that come with the plugin, below your own", f"one of {', '.join(recipe_names())}, or None",
+        lambda x: x is None or x in recipe_names(),
+    ),
     "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
     "title_field": Key("item feature that names items in reports", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference per step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
@@ -217,6 +226,12 @@ def _read_yaml(path: Path) -> Any:
 def default_settings() -> Mapping[str, Any]:
     """What the plugin sets unless a model, a dataset or the user says otherwise."""
     return _read_yaml(PROPERTIES / "overall.yaml")
+
+
+def recipe_settings(name: str) -> dict[str, Any]:
+    """What a recipe sets; ValueError for a name that is none."""
+    check_values({"recipe": name})
+    return _read_yaml(PROPERTIES / "recipes" / f"{name}.yaml")
 
 
 def check_keys(names: Iterable[str]) -> None:

@@ -30,6 +30,17 @@ def test_files_win_over_properties_and_the_dict_over_files(tmp_path):
     assert (config["gamma"], config["alpha"], config["beta"]) == (0.7, 0.8, 0.01)
 
 
+def test_a_recipe_wins_over_properties_and_loses_to_files_and_the_dict(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("gamma: 0.5\n")
+    config = LeapRecConfig(None, "ml-1m", [str(file)], {"recipe": "best", "epochs": 3})
+    assert (config["model"], config["gamma"], config["epochs"], config["num_negatives"]) == ("LiGRCD", 0.5, 3, "all")
+    assert config["category_field"] == "genre"  # a recipe is for any dataset
+    assert LeapRecConfig("SASRecCD", "ml-1m", None, {"recipe": "best"})["model"] == "SASRecCD"
+    with pytest.raises(ValueError, match=r"recipe \(.*\) must be one of best.*got 'bset'"):
+        LeapRecConfig(None, "ml-1m", None, {"recipe": "bset"})
+
+
 def test_a_plain_model_has_the_sizes_of_its_cd_twin_and_trains_as_recbole_does():
     plain, twin = LeapRecConfig("SASRec", "ml-100k"), LeapRecConfig("SASRecCD", "ml-100k")
     assert all(plain[key] == twin[key] for key in ("hidden_size", "n_heads", "loss_type"))

@@ -43,6 +43,7 @@ def train(
     Without arguments: SASRecCD on ml-100k, which comes with RecBole and needs no download.
 
       leaprec --model=SASRecCD --dataset=ml-1m
+      leaprec --recipe=best --dataset=ml-1m
       leaprec --dataset=my-data --data_path=dataset --category_field=genre
       leaprec --reranker=leaprec --rerank_lambda=0.5 --epochs=20
       leaprec --resume=output/SASRecCD-ml-100k-20240101-120000
