@@ -43,7 +43,8 @@ class LeapRecConfig(CompatConfig):
     def _merge_external_config_dict(self):
         super()._merge_external_config_dict()
         if recipe := self.external_config_dict.get("recipe"):
-            self.external_config_dict = {**recipe_settings(recipe), **self.external_config_dict}
+            own = dict(self.external_config_dict)
+            self.external_config_dict.update({**recipe_settings(recipe), **own})
 
     def _get_model_and_dataset(self, model, dataset):
         model = model or self.external_config_dict.get("model") or "SASRecCD"
