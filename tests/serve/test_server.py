@@ -114,12 +114,16 @@ def test_a_port_that_is_taken_is_told(checkpoint, capsys):
         (["--checkpoint=x", "--max_seconds=0"], "max_seconds must be"),
     ],
 )
-def test_bad_options_are_told(words, message, capsys):
+def test_bad_options_are_told(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x").touch()
     assert main(["serve", *words]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_what_must_be_installed_is_told(monkeypatch, capsys):
+def test_what_must_be_installed_is_told(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("x").touch()
     monkeypatch.setattr("recbole_leaprec.commands.serve.find_spec", lambda name: None if name == "uvicorn" else object())
     assert main(["serve", "--checkpoint=x"]) == 2
     assert "serve needs uvicorn: pip install 'recbole-leaprec[serve]'" in capsys.readouterr().err
