@@ -211,6 +211,7 @@ def test_tensorboard_files_are_in_the_runs_folder(prepare, tmp_path, monkeypatch
     assert torch.is_tensor(trainer.preference(torch.tensor([0]), 0.9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["quick_start", "recommend.recommender", "evaluator", "trainer"])
 def test_scikit_learn_is_loaded_when_a_metric_calls_it_and_not_before(module):
     program = (

@@ -75,6 +75,7 @@ def test_it_takes_no_keys(capsys):
     assert "unknown option or key 'dataset'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_importing_the_package_and_its_tensor_functions_loads_neither_recbole_nor_ray():
     program = (
         "import sys, recbole_leaprec; assert 'torch' not in sys.modules\n"

@@ -110,6 +110,7 @@ def test_a_report_of_a_tradeoff_uses_what_was_measured(runs, tmp_path, capsys):
     assert merged["ndcg@10_x"].tolist() == pytest.approx(merged["ndcg@10_y"].tolist())
 
 
+@pytest.mark.slow
 def test_a_report_that_was_killed_goes_on_with_the_same_command(runs, tmp_path, monkeypatch, capsys):
     """Issue 21, 5: it refused, because of the csv files that it had left itself."""
     words = ["report", runs[0], f"--out={tmp_path / 'page' / 'report.html'}", "--lambdas=0,1", "--rerankers=leaprec"]
@@ -173,6 +174,7 @@ def test_an_unfinished_study_is_reported_as_far_as_it_is(finished_study, toy, tm
     assert pd.read_csv(tmp_path / "page" / "tradeoff.csv")["method"].unique().tolist() == ["CaliRec", "(-)CD"]
 
 
+@pytest.mark.slow
 def test_folders_of_the_same_name_are_told_apart(runs, tmp_path):
     folders = []
     for number, run in enumerate(runs):
@@ -186,6 +188,7 @@ def test_folders_of_the_same_name_are_told_apart(runs, tmp_path):
     assert {path.name for path in out.parent.glob("measured-*")} == {"measured-0-run", "measured-1-run"}
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_compared_are_refused(runs, toy, tmp_path, capsys):
     for number, (run, alpha) in enumerate(zip(runs, (0.9, 0.5), strict=True)):
         arguments = [f"--checkpoint={run}/model.pth", "--lambdas=0.5", f"--alpha={alpha}", "--samples=5"]

@@ -241,6 +241,7 @@ def test_the_first_call_says_that_it_compiles(monkeypatch, caplog):
     assert [record.getMessage().partition(" for")[0] for record in caplog.records] == ["compiling the rerankers"]
 
 
+@pytest.mark.slow
 def test_rerankers_work_where_nothing_can_be_kept_on_disk(tmp_path):
     program = (
         "import torch\nfrom recbole_leaprec import ItemCategories, rerank\n"

@@ -124,6 +124,7 @@ def test_users_with_too_few_items_get_what_there_is(method):
     assert (lists[2] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mip", "mcf"])
 def test_users_are_spread_over_worker_processes(method, monkeypatch):
     scores, p, categories = random_case(60, 4, 40, seed=7)

@@ -107,6 +107,7 @@ def test_smaller_is_better_for_a_divergence():
 POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 4)), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(POINTS, st.floats(0, 4))
 def test_the_best_lambda_that_meets_a_bound_is_found(values, limit):
     points = [Point(n / 10, {"ndcg@10": ndcg, "skl@10": skl}) for n, (ndcg, skl) in enumerate(values)]
