@@ -104,6 +104,10 @@ class LeapRecConfig(CompatConfig):
         if final["train_positions"] == "all" and "transform" not in given:
             final["transform"] = None  # RecBole's work on one row per prefix
 
+    def settle(self, key: str, value: Any) -> None:
+        """Put what the data asks for in the place of auto, here and in what is written of this config."""
+        self[key] = self._plain[key] = value
+
     def plain(self) -> dict[str, Any]:
         """Everything needed to make this config again, as plain values; without the run's folder and a GPU that nobody asked for."""
         left_out = {"output_dir"} | MACHINE_KEYS - self.external_config_dict.keys()

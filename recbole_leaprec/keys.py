@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from recbole_leaprec.defaults import ENGINES
 from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.dropout import AUTO
 from recbole_leaprec.lr_schedule import SCHEDULES
 from recbole_leaprec.reading import parse_yaml, read_lines
 from recbole_leaprec.recbole_keys import is_interval, is_number, is_whole, kind_of, recbole_defaults
@@ -142,6 +143,10 @@ RECBOLE_KEYS = {
     "eval_batch_size": Key("users per evaluation batch", "a whole number, 1 or more", _positive_int),
     "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
     "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: is_whole(x) and x >= 0),
+    "hidden_dropout_prob": Key(
+        "dropout of a transformer's layers", f"a number in [0, 1), or {AUTO}: more where items have few interactions",
+        lambda x: x == AUTO or _number(lambda y: 0 <= y < 1)(x),
+    ),
     "use_gpu": Key("whether to use a GPU where there is one", "True or False", lambda x: isinstance(x, bool)),
     "seed": Key("random seed", "a whole number from 0 to 4294967295", lambda x: is_whole(x) and 0 <= x < 2**32),
     "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, listed(x))) and x != []),

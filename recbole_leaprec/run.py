@@ -17,6 +17,7 @@ from tqdm import tqdm
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
+from recbole_leaprec.dropout import AUTO, dropout_for
 from recbole_leaprec.files import write_yaml
 from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
 from recbole_leaprec.reading import in_words
@@ -65,6 +66,8 @@ class Run:
             raise ValueError(
                 f"topk (list lengths K) must not exceed the number of items, {dataset.item_num - 1}, got {config['topk']}"
             )
+        if config["hidden_dropout_prob"] == AUTO:
+            config.settle("hidden_dropout_prob", dropout_for(dataset.inter_num / (dataset.item_num - 1)))
         seconds = time.perf_counter() - started
         init_seed(config["seed"], config["reproducibility"])
         return cls(config, dataset, _model(config, loaders[0].dataset), *loaders, {"data": seconds}, resumed)

@@ -25,6 +25,7 @@ LAYERS = [
         "folder",
         "interrupt",
         "lazy",
+        "dropout",
         "lr_schedule",
         "metric_titles",
         "reading",

@@ -60,7 +60,7 @@ def test_every_key_refuses_some_odd_values_with_its_name_and_what_it_takes(name)
         ("--repeatable=2024-01-01", "repeatable must be True or False, got '2024-01-01'"),
         ("--n_layers=0", "n_layers must be a whole number, 1 or more, got 0"),
         ("--hidden_size=1.5", "hidden_size must be a whole number, 1 or more, got 1.5"),
-        ("--hidden_dropout_prob=2", "hidden_dropout_prob must be a number in [0, 1], got 2"),
+        ("--hidden_dropout_prob=2", "hidden_dropout_prob (dropout of a transformer's layers) must be a number in [0, 1), or auto"),
         ("--learner=sparse_adam", "learner (optimizer) must be one of adam, adamw, sgd, adagrad, rmsprop, got 'sparse_adam'"),
         ("--encoding=1", "encoding must be the name of an encoding, such as utf-8 or None, got '1'"),
         ("--encoding=base64", "encoding must be the name of an encoding"),
