@@ -11,10 +11,8 @@ def test_rare_items_have_more_of_it(per_item, dropout):
     assert dropout_for(per_item) == dropout
 
 
-def test_a_run_has_a_number_in_the_place_of_auto(toy, tmp_path):
-    config = LeapRecConfig(
-        "LiGRCD", "toy", None, {**toy, "hidden_dropout_prob": "auto", "output_dir": str(tmp_path / "run")}
-    )
+def test_a_run_has_a_number_in_the_place_of_auto(make_config):
+    config = make_config("LiGRCD", hidden_dropout_prob="auto")
     run = Run.prepare(config)
     wanted = dropout_for(run.dataset.inter_num / (run.dataset.item_num - 1))
     assert run.model.dropout.p == config.plain()["hidden_dropout_prob"] == wanted
