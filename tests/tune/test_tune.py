@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import torch
 import ray.tune
+import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
