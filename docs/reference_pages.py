@@ -299,7 +299,7 @@ def rerankers_page(rerankers: Iterable[Reranker]) -> str:
     return f"""{MADE}
 # Rerankers
 
-What [`reranker`](keys.md#key-reranker) may be. [The nine rerankers](../../guides/rerankers.md) says what each does.
+What [`reranker`](keys.md#reranker) may be. [The nine rerankers](../../guides/rerankers.md) says what each does.
 
 | name | calibrates to the preference that is | chooses from | complexity |
 |---|---|---|---|
