@@ -124,4 +124,4 @@ release-check: $(INSTALLED)  ## sdist and wheel: built, checked, and installed i
 	rm -rf $(RELEASE)
 
 clean:
-	rm -rf $(VENV) .environments build dist docs/_build docs/results docs/reference/generated *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache
+	rm -rf $(VENV) .environments build dist docs/_build docs/results *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache

@@ -9,7 +9,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
 from reference_pages import reference_pages  # noqa: E402
-from result_pages import result_pages  # noqa: E402
+from result_pages import result_pages, with_links_to_these  # noqa: E402
 
 import recbole_leaprec  # noqa: E402
 
@@ -57,6 +57,11 @@ def write_pages(pages, folder):
             path.write_text(text, encoding="utf-8")
 
 
+def links_to_results(app, name, source):
+    source[0] = with_links_to_these(source[0], (DOCS / name).parent)
+
+
 def setup(app):
+    app.connect("source-read", links_to_results)
     app.connect("builder-inited", lambda app: write_pages(reference_pages(), DOCS / "reference" / "generated"))
     app.connect("builder-inited", lambda app: write_pages(result_pages(), DOCS / "results"))

@@ -119,7 +119,7 @@ def command_page(name: str, command: Command) -> str:
     if examples:
         parts.append("```bash\n" + "\n".join(examples) + "\n```")
     if options:
-        rows = [_option_row(name, one) for one in options]
+        rows = [_option_row(one) for one in options]
         parts += ["## Options", "| option | takes | default | what it is |\n|---|---|---|---|\n" + "\n".join(rows)]
     parts += ["## Keys", _about_keys(name, command)]
     return "\n\n".join(parts) + "\n"
@@ -132,18 +132,14 @@ def _sentences(command: Command) -> tuple[str, list[str]]:
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
-def _option_row(command: str, option: Option) -> str:
+def _option_row(option: Option) -> str:
     if option.needed:
         default = "needed"
     elif option.shown is not None:
         default = option.shown
     else:
         default = f"`{_told(option.default)}`"
-    return f"| []{{#{option_anchor(command, option)}}}`--{option.name}` | {_cell(takes(option.type))} | {_cell(default)} | {_cell(option.help or '')} |"
-
-
-def option_anchor(command: str, option: Option) -> str:
-    return f"{slug(command)}-{anchor(option.name or '')}"
+    return f"| `--{option.name}` | {_cell(takes(option.type))} | {_cell(default)} | {_cell(option.help or '')} |"
 
 
 def takes(kind: click.ParamType) -> str:
@@ -174,12 +170,9 @@ def _about_keys(name: str, command: Command) -> str:
 
 
 def _key_link(key: str) -> str:
-    page = "keys.md" if key in PLUGIN_KEYS or key in RECBOLE_KEYS else "recbole-keys.md"
-    return f"[`{key}`]({page}#key-{anchor(key)})"
-
-
-def anchor(key: str) -> str:
-    return key.lower().replace("_", "-")
+    """A link to the heading of a key that is checked, or to the table of the others. GitHub and Sphinx make the same anchors."""
+    checked = key in PLUGIN_KEYS or key in RECBOLE_KEYS
+    return f"[`{key}`]({f'keys.md#{key.lower()}' if checked else 'recbole-keys.md'})"
 
 
 def keys_page() -> str:
@@ -216,7 +209,7 @@ def _key_section(name: str, key: Key) -> str:
     )
     where = "" if name == "output_dir" else where
     return (
-        f"(key-{anchor(name)})=\n### `{name}`\n\n{key.meaning[0].upper()}{key.meaning[1:]}.\n\n"
+        f"### `{name}`\n\n{key.meaning[0].upper()}{key.meaning[1:]}.\n\n"
         f"- Takes: {key.allowed}\n- Default: {default_of(name)}{where}"
     )
 
@@ -243,8 +236,10 @@ def default_of(name: str) -> str:
 
 def _default_loss() -> str:
     """A model and its CD twin share the plugin's yaml, and RecBole's own have RecBole's loss."""
-    own = [path.stem.removesuffix("CD") for path in _yamls("model") if path.stem.endswith("CD")]
-    return f"`BPR` for models whose name ends in `CD`, and for {', '.join(own)}; RecBole's own for all others"
+    losses = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))["loss_type"] for path in _yamls("model")}
+    twins = [name.removesuffix("CD") for name, loss in losses.items() if name.endswith("CD") and loss == "BPR"]
+    others = "".join(f"; `{loss}` for {name}" for name, loss in losses.items() if loss != "BPR")
+    return f"`BPR` for models whose name ends in `CD`, and for {', '.join(twins)}{others}; RecBole's own for all others"
 
 
 def _yaml(value: Any) -> str:
@@ -275,10 +270,7 @@ def recbole_keys_page() -> str:
         for key in yaml.safe_load(path.read_text(encoding="utf-8")) or {}:
             of_models.setdefault(key, []).append(path.stem)
     rest = sorted(known_keys() - PLUGIN_KEYS.keys() - RECBOLE_KEYS.keys(), key=str.lower)
-    rows = [
-        f"| []{{#key-{anchor(key)}}}`{key}` | {_default_cell(defaults.get(key))} | {_few(of_models.get(key, []))} |"
-        for key in rest
-    ]
+    rows = [f"| `{key}` | {_default_cell(defaults.get(key))} | {_few(of_models.get(key, []))} |" for key in rest]
     return f"""{MADE}
 # RecBole's other keys
 
@@ -307,7 +299,7 @@ def rerankers_page(rerankers: Iterable[Reranker]) -> str:
     return f"""{MADE}
 # Rerankers
 
-What [`reranker`](keys.md#key-reranker) may be. [The nine rerankers](../../guides/rerankers.md) says what each does.
+What [`reranker`](keys.md#reranker) may be. [The nine rerankers](../../guides/rerankers.md) says what each does.
 
 | name | calibrates to the preference that is | chooses from | complexity |
 |---|---|---|---|

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 ABOUT = {
     "peers": ("Beside other libraries", "RecBole, RecTools and RePlay on the same rows, measured by the same code"),
+    "ml-100k-run": (None, "what `make run` ends with"),
     "ml-1m-study": (None, "every reranker and ablation, tested at equal S_KL; where it agrees with the paper and where not"),
     "ml-1m-beyond": (None, "softmax and `setwise` against the authors' own checkpoint, three seeds"),
     "ml-1m-backbones": (None, "SASRec, GRU4Rec, Caser and BERT4Rec with and without the CD loss"),
@@ -81,3 +83,15 @@ def with_links_from_here(text: str, folder: str) -> str:
         return f"{found[1]}(../../{path.relative_to(ROOT).as_posix()})"
 
     return re.sub(r"(\])\(([^)\s]+)\)", link, text)
+
+
+def with_links_to_these(text: str, folder: Path) -> str:
+    """Links of a page in `folder` to files of `results/` and `benchmarks/`, as GitHub needs them, made links to these pages of the site."""
+
+    def link(found: re.Match[str]) -> str:
+        path = (folder / found[1]).resolve()
+        if path.parent not in {ROOT / name for name in GROUPS.values()}:
+            return found[0]
+        return f"]({os.path.relpath(ROOT / 'docs' / 'results' / path.name, folder)}{found[2] or ''})"
+
+    return re.sub(r"\]\(([^)\s#:]+\.md)(#[^)\s]*)?\)", link, text)

@@ -100,9 +100,10 @@ def draw_bar(
     """One stacked bar of a category mix, with the share in each part that has room."""
     parts = [(case.colour(c), float(mix[c])) for c in case.shown]
     parts.append((OTHERS, 1 - sum(share for _, share in parts)))
+    span = max(1.0, left + width)  # how wide the picture is, in the same units
     for colour, share in parts:
         panel.barh(at, share * width, height, left=left, color=colour, edgecolor="white")
-        if share >= 0.06:
+        if share * width / span >= 0.08:
             panel.text(left + share * width / 2, at, f"{100 * share:.0f} %", ha="center", va="center", fontsize=9)
         left += share * width
 
@@ -112,7 +113,7 @@ def legend(figure: Figure, case: Case) -> None:
     figure.legend(
         handles=[*names, Patch(color=OTHERS, label="others")],
         loc="outside lower center",
-        ncols=5,
+        ncols=4,
         frameon=False,
         fontsize=10,
     )
@@ -125,7 +126,7 @@ def draw_mix(case: Case) -> Figure:
         (f"plain list\nS_KL {case.skl(plain):.2f}", case.mix(plain)),
         (f"calibrated list\nS_KL {case.skl(calibrated):.2f}", case.mix(calibrated)),
     ]
-    figure = Figure(figsize=(8, 3), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
     panel = figure.subplots()
     for at, (_, mix) in enumerate(rows):
         draw_bar(panel, case, mix, -at)
@@ -137,7 +138,7 @@ def draw_mix(case: Case) -> Figure:
 
 
 def draw_rerankers(case: Case) -> Figure:
-    figure = Figure(figsize=(9, 6.2), layout="constrained")
+    figure = Figure(figsize=(6.4, 7), layout="constrained")
     panel = figure.subplots()
     names = ["preference"]
     draw_bar(panel, case, case.p[0].double(), 0, left=K + 0.5, width=9)

@@ -19,6 +19,11 @@ import reference_pages as reference  # isort: skip
 PAGES = reference.reference_pages()
 
 
+def test_the_pages_that_are_kept_are_those_that_the_code_makes():
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "reference" / "generated").glob("*.md")}
+    assert {name for name in kept.keys() | PAGES.keys() if kept.get(name) != PAGES.get(name)} == set(), "run `make docs`"
+
+
 @pytest.mark.parametrize("name", command_names())
 def test_a_command_has_a_page_with_a_row_for_each_of_its_options(name):
     page = PAGES[f"command-{name.replace(' ', '-')}.md"]

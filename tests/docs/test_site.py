@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import DOCS, ROOT
 
 from check_links import mistakes  # isort: skip
-from result_pages import result_pages, with_links_from_here  # isort: skip
+from result_pages import result_pages, with_links_from_here, with_links_to_these  # isort: skip
 
 
 @pytest.mark.slow
@@ -71,4 +71,11 @@ def test_links_between_these_pages_lead_to_the_pages_of_the_site():
     text = "[a](ml-1m-study.md#b) ![c](d.png) [e](../benchmarks/train.md) [f](../docs/guides/protocol.md) [g](https://recbole.io)"
     assert with_links_from_here(text, "results") == (
         "[a](ml-1m-study.md#b) ![c](../../results/d.png) [e](train.md) [f](../guides/protocol.md) [g](https://recbole.io)"
+    )
+
+
+def test_links_to_the_files_of_results_lead_to_the_pages_of_the_site():
+    text = "[a](../../results/ml-1m-study.md#b) [c](../../benchmarks/train.md) ![d](../../results/e.png) [f](lambda.md) [g](https://recbole.io)"
+    assert with_links_to_these(text, DOCS / "guides") == (
+        "[a](../results/ml-1m-study.md#b) [c](../results/train.md) ![d](../../results/e.png) [f](lambda.md) [g](https://recbole.io)"
     )
