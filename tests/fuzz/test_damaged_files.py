@@ -318,7 +318,13 @@ def killed(shop):
         save_state(*arguments)
         raise Killed
 
-    settings = {**SMALL, "topk": [5], "valid_metric": "NDCG@5", "data_path": str(shop / "data"), "output_dir": str(shop / "killed")}
+    settings = {
+        **SMALL,
+        "topk": [5],
+        "valid_metric": "NDCG@5",
+        "data_path": str(shop / "data"),
+        "output_dir": str(shop / "killed"),
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recbole_leaprec.run.save_state", save_and_end)
         with pytest.raises(Killed):
