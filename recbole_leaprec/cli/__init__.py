@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _ended(sentence: str, code: int) -> int:
-    print(f"leaprec: error: {sentence}", file=sys.stderr)
+    print(f"leaprec: error: {' '.join(line.strip() for line in sentence.splitlines())}", file=sys.stderr)
     return code
 
 

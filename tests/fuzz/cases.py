@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -94,6 +95,7 @@ def check_told(outcome: Outcome) -> None:
 
 def names_something(sentence: str, words: Sequence[str]) -> bool:
     """Whether a file, a key, an option or a value is in it."""
+    sentence = re.sub(r"\[Errno \d+\]", "", sentence)
     given = {word.partition("=")[2] for word in words} - {""}
     known = set(re.findall(r"\w+", sentence)) & known_keys()
     return bool(known or re.search(r"['\"/\d]|--\w|\w\.\w", sentence) or any(value in sentence for value in given))
@@ -123,7 +125,7 @@ def fuzz(kind: str, share: float, forks: Forks, folder: Path, case: Callable[[ra
         number += 1
         if time.monotonic() - started >= share * SECONDS:
             break
-    test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0]
+    test = shlex.quote(os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0])
     assert not tally.broken, "\n".join(
         [f"{len(tally.broken)} kinds of failures of {kind}; each with the line that runs it again, and keeps its folder:"]
         + [

@@ -196,14 +196,21 @@ def damage(path: Path, alter: Callable[[Path, random.Random], None], draw: rando
 
 
 def check_lists(path: Path) -> None:
-    """Broken unless each user has distinct items, with ranks from 1 on and scores that are numbers."""
-    lists = pd.read_csv(
-        path, dtype={"user": str, "item": str}, keep_default_na=False, na_values={"score": [""], "skl": [""]}
-    )
-    if lists.duplicated(["user", "item"]).any() or lists.duplicated(["user", "rank"]).any():
-        raise Broken("a list with an item or a rank twice")
-    if not np.isfinite(lists["score"]).all() or (lists.groupby("user")["rank"].max() != lists.groupby("user").size()).any():
-        raise Broken("a list with a score that is no number, or ranks with gaps")
+    """Broken unless every list has distinct items, with ranks from 1 on and scores that are numbers."""
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lists: list[list[dict[str, str]]] = []
+    for row in rows:
+        if row["rank"] == "1":
+            lists.append([])
+        lists[-1].append(row)
+    for own in lists:
+        if len({row["item"] for row in own}) < len(own) or [row["rank"] for row in own] != [
+            str(n + 1) for n in range(len(own))
+        ]:
+            raise Broken(f"no list: {own}"[:300])
+        if not all(math.isfinite(float(row["score"])) for row in own):
+            raise Broken(f"a score that is no number: {own}"[:300])
 
 
 MODEL = "--checkpoint=run/model.pth"
@@ -232,6 +239,7 @@ def write_table(folder: Path, name: str, suffix: str) -> Path:
 
 def of_checkpoint(shop: Path, bench: Bench, draw: random.Random) -> None:
     (bench.folder / "run").mkdir()
+    (bench.folder / "data").symlink_to(shop / "data")
     path = bench.folder / "run" / "model.pth"
     shutil.copy(shop / "run" / "model.pth", path)
     damage(path, alter_archive, draw)
