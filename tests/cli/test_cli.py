@@ -84,6 +84,9 @@ def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_th
         (["tune", "--resume=True", "--search=tpe"], "trials alone may be others; leave out search"),
         (["recommend", "--historie=x.csv"], "unknown option or key 'historie'; did you mean 'histories'?"),
         (["recommend", "--checkpoint=x.pth"], "--out=FILE is needed"),
+        (["--dataset=toy", "--data_path=2024-01-01"], "There is no folder 2024-01-01/toy (data_path)"),
+        (["tune", "--space=&a {x: *a}"], "space file &a {x: *a} does not exist (--space)"),
+        (["--val_interval={genre: '[1,2]'}"], "Field [genre] not defined in dataset"),
     ],
 )  # fmt: skip
 def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
