@@ -10,7 +10,7 @@ VENV := .venv
 INSTALLED := $(VENV)/.installed
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo test quick docs docs-test lint bench browser constraints newest oldest pythons wheel release-check clean
+.PHONY: run demo test quick fuzz docs docs-test lint bench browser constraints newest oldest pythons wheel release-check clean
 
 run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 	$(VENV)/bin/python run_leaprec.py
@@ -23,6 +23,9 @@ test: $(INSTALLED) lint browser  ## linters, types, the whole suite, and how muc
 
 quick: $(INSTALLED)  ## the tests that take a moment, without Ray and without a browser
 	$(VENV)/bin/python -m pytest -m "not slow and not ray and not browser"
+
+fuzz: $(INSTALLED)  ## an hour of odd datasets, command lines, damaged files and requests; `make test` has two minutes of it
+	LEAPREC_FUZZ_SECONDS=3600 $(VENV)/bin/python -m pytest tests/fuzz
 
 SITE := docs/_build/html
 docs: $(INSTALLED)  ## the site, offline: warnings are errors, and every link is checked

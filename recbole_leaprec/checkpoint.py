@@ -64,6 +64,8 @@ def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
     for part in parts:
         if not isinstance(content.get(part), dict) or not all(isinstance(key, str) for key in content[part]):
             raise ValueError(f"{path} is not a whole checkpoint: its {part!r} is missing, or not what it should be")
+    if not all(isinstance(value, int | str) for value in content["dataset"].values()):
+        raise ValueError(f"{path} is not a whole checkpoint: its 'dataset' holds more than numbers and texts")
     if not all(isinstance(value, torch.Tensor) for value in content["state_dict"].values()):
         raise ValueError(f"{path} is not a whole checkpoint: its 'state_dict' holds more than tensors")
     if "config" in parts:

@@ -1,4 +1,4 @@
-"""Ctrl-C that cannot get lost."""
+"""Ctrl-C that cannot get lost, and that says what it leaves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import _thread
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SECONDS = 0.05
@@ -33,6 +33,19 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+@contextmanager
+def leaving(told: Callable[[], str]) -> Iterator[None]:
+    """Have a KeyboardInterrupt carry, as its last note, what is left and how to go on; `told` is asked when it comes.
+
+    Of several, one inside the other, the outermost knows best, and is the last.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(told())
+        raise
 
 
 def _interrupt_main() -> None:

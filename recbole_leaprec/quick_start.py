@@ -10,6 +10,7 @@ from typing import Any
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.files import write_json
+from recbole_leaprec.interrupt import leaving
 from recbole_leaprec.keys import RESUME_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run import Run, trained_run
@@ -89,16 +90,23 @@ def train_and_measure(
         fit: trains into the run's folder, and leaves the trainer as it is after the last epoch.
     """
     started = time.perf_counter()
-    fit(run, trainer)
-    run.timing["training"] = time.perf_counter() - started
-
-    best = trainer.load(trainer.saved_model_file)
-    result = run.evaluate(trainer)
+    with leaving(lambda: left_of_training(run.folder)):
+        fit(run, trainer)
+        run.timing["training"] = time.perf_counter() - started
+        best = trainer.load(trainer.saved_model_file)
+        result = run.evaluate(trainer)
     result["backbone"] = {"valid": trainer.best_valid_result, **result["backbone"]}
     result["best_epoch"], result["epochs"] = best["epoch"], len(trainer.train_loss_dict)
     write_json(run.folder / "result.json", result)
     (run.folder / STATE).unlink(missing_ok=True)
     return result
+
+
+def left_of_training(folder: Path) -> str:
+    """What a training that was interrupted leaves, and how to go on."""
+    if (folder / STATE).is_file():
+        return f"all epochs that were finished are kept in {folder}; go on with leaprec --resume={folder}"
+    return f"no epoch was finished, and {folder} holds nothing to go on with; remove it and start again"
 
 
 def evaluate(

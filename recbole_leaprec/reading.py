@@ -5,6 +5,7 @@ Nothing in them runs, and whatever is wrong with one becomes a ValueError of one
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 import re
@@ -14,9 +15,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
+
+_Row = TypeVar("_Row")
 
 _WRONG = (
     ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
@@ -36,11 +39,24 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
     try:
         yield
     except (*_WRONG, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the machine's
+        if isinstance(error, OSError) and error.errno not in (
+            None,
+            errno.EINVAL,
+        ):  # the machine's; EINVAL is a place before the file
             raise
         if isinstance(error, ValueError) and not isinstance(error, UnicodeError) and str(path) in str(error):
             raise
         raise ValueError(f"{path} is not {what}: {in_words(error)}") from error
+
+
+def read_all(path: str | Path, what: str, rows: Iterator[_Row]) -> Iterator[_Row]:
+    """What an iterator has; what goes wrong on its way is the file's fault, as in `reading`."""
+    while True:
+        with reading(path, what):
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row
 
 
 def in_words(error: BaseException) -> str:

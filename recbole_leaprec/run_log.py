@@ -47,6 +47,13 @@ class RunLog:
         self._held.setTarget(self._file)
         self._held.flush()
 
+    def keep(self, error: Exception) -> None:
+        """Write the traceback of what ended the run into its file, if it has one; the error has a note of where that is."""
+        if self._file:
+            trace = (type(error), error, error.__traceback__)
+            self._file.handle(logging.LogRecord(PACKAGE_LOGGER, logging.ERROR, __file__, 0, "the run ended here", (), trace))
+            error.add_note(f"the traceback is in {self._file.baseFilename}")
+
     def close(self) -> None:
         self._held.close()
         if self._file:
@@ -72,6 +79,9 @@ def run_log(config: LeapRecConfig) -> Iterator[RunLog]:
     log = RunLog(held)
     try:
         yield log
+    except Exception as error:
+        log.keep(error)
+        raise
     finally:
         for handler in handlers:
             root.removeHandler(handler)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from recbole_leaprec.checkpoint import check_fits, load_checkpoint, save_checkpoint
+from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore, save_checkpoint
+from recbole_leaprec.reading import reading
 
 if TYPE_CHECKING:
     from recbole_leaprec.trainer import LeapRecTrainer
@@ -47,13 +48,47 @@ def restore_state(path: Path, trainer: LeapRecTrainer, train_data: Any) -> None:
     """Put a trainer where it was after the epoch of a state; ValueError if it is not of this training."""
     content = load_checkpoint(path, trainer.device, (STATE_FORMAT,))
     check_fits(content, trainer.dataset, path)
-    trainer.model.load_state_dict(content["state_dict"])
-    trainer.optimizer.load_state_dict(content["optimizer"])
+    restore(trainer.model, content, path)
+    with reading(path, "the state of a training"):
+        _check_state(content)
+        _restore_optimizer(content["optimizer"], trainer.optimizer)
+        _restore_progress(content, trainer)
+        _restore_random(content["random"], train_data)
+
+
+def _check_state(content: dict[str, Any]) -> None:
+    """ValueError for what is another kind of value than `save_state` has written."""
+    kinds = {"epoch": int, "cur_step": int, "best_valid_score": float, "best_valid_result": dict, "train_loss": dict}
+    for name, kind in kinds.items():
+        if type(content.get(name)) is not kind:
+            raise ValueError(f"its {name!r} is missing, or not what it should be")
+    figures = {**content["best_valid_result"], **content["train_loss"]}
+    if not all(isinstance(value, int | float) for value in figures.values()) or content["cur_step"] < 0:
+        raise ValueError("its figures are not what they should be")
+    if sorted(content["train_loss"]) != list(range(content["epoch"] + 1)):
+        raise ValueError(f"it is of epoch {content['epoch']}, and has the losses of epochs {sorted(content['train_loss'])}")
+
+
+def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    """Put an optimizer where it was; ValueError for values that are none of its own, which torch does not look at."""
+    kinds = [{name: type(value) for name, value in group.items()} for group in optimizer.param_groups]
+    optimizer.load_state_dict(saved)
+    if [{name: type(value) for name, value in group.items()} for group in optimizer.param_groups] != kinds:
+        raise ValueError("the settings of its optimizer are not what they should be")
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor) and value.shape not in (parameter.shape, torch.Size([])):
+                raise ValueError(f"{name!r} of its optimizer has the shape {tuple(value.shape)}, which fits no parameter")
+
+
+def _restore_progress(content: dict[str, Any], trainer: LeapRecTrainer) -> None:
     trainer.start_epoch = content["epoch"] + 1
     trainer.cur_step = content["cur_step"]
     trainer.best_valid_score, trainer.best_valid_result = content["best_valid_score"], content["best_valid_result"] or None
     trainer.train_loss_dict = content["train_loss"]
-    saved = content["random"]
+
+
+def _restore_random(saved: dict[str, Any], train_data: Any) -> None:
     torch.set_rng_state(saved["torch"].cpu())
     if saved["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all([state.cpu() for state in saved["cuda"]])

@@ -1,12 +1,15 @@
 """Checkpoints: plain, whole, and only for the data they belong to."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from recbole_leaprec import evaluate, run_leaprec
 from recbole_leaprec.checkpoint import load_checkpoint
+from recbole_leaprec.cli import main
 from tests.toy import SMALL, write_dataset
 
 
@@ -141,3 +144,56 @@ def test_a_flipped_byte_and_missing_parts_of_a_checkpoint_are_seen(run, tmp_path
             torch.save(spoiled, tmp_path / "spoiled.pth")
             with pytest.raises(ValueError, match=rf"spoiled\.pth is not a whole checkpoint: its '{part}' is missing"):
                 load_checkpoint(tmp_path / "spoiled.pth")
+
+
+@pytest.mark.parametrize("content", ["/etc/passwd", b"some notes\n"])
+@pytest.mark.parametrize("command", ["evaluate", "recommend", "users", "tradeoff"])
+def test_a_file_of_texts_as_checkpoint_is_refused_in_one_line_and_nothing_is_left(
+    tmp_path, monkeypatch, capsys, command, content
+):
+    """Issue 21, 6: /etc/passwd and a text file ended in a traceback."""
+    monkeypatch.chdir(tmp_path)
+    path = content
+    if isinstance(content, bytes):
+        path = "notes.txt"
+        (tmp_path / path).write_bytes(content)
+    before = sorted(tmp_path.iterdir())
+    assert (
+        main([command, f"--checkpoint={path}", *(["--out=lists.csv"] if command == "recommend" else ["--output_dir=out"])])
+        == 2
+    )
+    told = capsys.readouterr().err
+    assert told.startswith(f"leaprec: error: {path} is not a checkpoint of this plugin")
+    assert told.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+FULL = """
+import resource, signal, sys
+from recbole_leaprec.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_disk_that_is_full_is_told_in_one_line_and_leaves_no_half_of_a_checkpoint(toy, tmp_path):
+    """Issue 21, 6: torch's `unexpected pos` was a traceback. A limit on the size of files stands for the disk."""
+    words = [
+        f"--{key}={value}"
+        for key, value in {**SMALL, "dataset": "toy", "data_path": toy, "output_dir": tmp_path / "run"}.items()
+    ]
+    done = subprocess.run([sys.executable, "-c", FULL, *words], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "model.pth could not be written" in done.stderr.splitlines()[-1]
+    assert not [path for path in (tmp_path / "run").iterdir() if path.suffix in (".pth", ".part")]
+
+
+def test_an_evaluation_has_a_default_folder_that_says_what_it_is(run, tmp_path, monkeypatch):
+    """Issue 21, from the newcomer's list: it looked like a run's."""
+    folder, _ = run
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", f"--checkpoint={folder / 'model.pth'}"]) == 0
+    (made,) = (tmp_path / "output").iterdir()
+    assert made.name.startswith("evaluation-SASRecCD-toy-")

@@ -1,5 +1,6 @@
 """What somebody else has written is read without running it, and refused in one sentence."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,12 @@ def test_a_damaged_json_file_is_named(tmp_path):
         (tmp_path / "result.json").write_bytes(content)
         with pytest.raises(ValueError, match=r"result\.json is not"):
             read_json(tmp_path / "result.json", "a result")
+
+
+def test_a_place_before_the_start_of_a_file_is_the_files_fault():
+    """Found by tests/fuzz: a damaged archive ended with `[Errno 22] Invalid argument`, and no name."""
+    with (
+        pytest.raises(ValueError, match=r"a\.pth is not a checkpoint: .*Invalid argument"),
+        reading("a.pth", "a checkpoint"),
+    ):
+        raise OSError(errno.EINVAL, "Invalid argument")

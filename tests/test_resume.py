@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from recbole_leaprec import run_leaprec
 from recbole_leaprec.cli import main
@@ -136,3 +137,31 @@ def test_what_cannot_go_on_is_told(toy, tmp_path, capsys):
     ):
         assert main(words) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_state_that_somebody_has_altered_is_refused_with_its_name(toy, tmp_path, monkeypatch, capsys):
+    """Found by tests/fuzz: each of these ended in a traceback."""
+    from recbole_leaprec import run
+
+    saved = run.save_state
+
+    def save_and_stop(*arguments):
+        saved(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(run, "save_state", save_and_stop)
+    with pytest.raises(Killed):
+        run_leaprec("SASRecCD", "toy", config_dict=settings(toy, tmp_path / "run"))
+    state = tmp_path / "run" / STATE
+    content = torch.load(state, weights_only=True)
+    optimizer = content["optimizer"]
+    group = {**optimizer["param_groups"][0], "lr": torch.zeros(0)}
+    first = {**optimizer["state"][0], "exp_avg": torch.zeros(3)}
+    for change in (
+        {"epoch": "x"}, {"epoch": 5}, {"best_valid_result": torch.zeros(0)}, {"cur_step": [1]}, {"train_loss": {}}, {"random": {}},
+        {"optimizer": {**optimizer, "param_groups": [group]}}, {"optimizer": {**optimizer, "state": {**optimizer["state"], 0: first}}},
+        {"dataset": {**content["dataset"], "users": torch.zeros(2)}},
+    ):  # fmt: skip
+        torch.save({**content, **change}, state)
+        assert main([f"--resume={tmp_path / 'run'}"]) == 2, change
+        assert str(state) in capsys.readouterr().err.splitlines()[-1]

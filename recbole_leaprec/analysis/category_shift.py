@@ -65,6 +65,8 @@ def category_shift(
 
 _AT_ONCE = 2**20
 """Sums that are held at a time."""
+_ROUNDING = 1e-9
+"""What differences of so many sums may leave of a divergence of 0, and more."""
 
 
 def _divergences(
@@ -85,6 +87,7 @@ def _divergences(
         start = start[start + interval + window <= end[user[start]]]  # both windows are the same user's
         p, q = ((sums[at + window] - sums[at]) / window for at in (start + interval, start))
         divergence = kl_divergence(p.clamp_min(0), q.clamp_min(0), beta)
+        divergence = divergence.where(divergence > _ROUNDING, 0.0)
         count = torch.bincount(user[start], minlength=len(length))
         total = torch.zeros(len(count), dtype=torch.float64).index_add_(0, user[start], divergence)
         yield (total / count.clamp_min(1)).sum().item(), int((count > 0).sum())

@@ -13,8 +13,9 @@ from recbole_leaprec.analysis.measurement import FILE
 from recbole_leaprec.analysis.plots import plot_tradeoff
 from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
 from recbole_leaprec.files import check_unused, taken, write_csv
+from recbole_leaprec.interrupt import leaving
 from recbole_leaprec.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
-from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.quick_start import left_of_training, run_leaprec
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
 from recbole_leaprec.slow_step import slow_step
@@ -67,7 +68,7 @@ def tradeoff(
         {str(checkpoint): trained_config(checkpoint, changes)[1].plain() for checkpoint in checkpoints},
         "what is given here (--key=value) holds for all",
     )
-    with taken(folder):
+    with taken(folder), leaving(lambda: _left(folder)):
         check_unused(folder, UNUSED)
         if not checkpoints:
             given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
@@ -87,3 +88,14 @@ def tradeoff(
             plot_tradeoff(table, folder / "tradeoff")
         write_csv(folder / "tradeoff.csv", table)
         return table
+
+
+def _left(folder: Path) -> str:
+    """What a trade-off that was interrupted leaves, and how to go on."""
+    model = folder / "model"
+    if not model.exists():
+        return f"{folder} holds no curves yet; the same command begins again"
+    measure_it = f"measure it with leaprec tradeoff --checkpoint={model / 'model.pth'}"
+    if (model / "result.json").is_file():
+        return f"the trained model is in {model}; {measure_it}"
+    return f"{left_of_training(model)}, and then {measure_it}"

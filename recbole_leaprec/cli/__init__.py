@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 
 import click
 
@@ -12,10 +13,15 @@ from recbole_leaprec.cli.arguments import normalised
 from recbole_leaprec.cli.command import INTERRUPTED
 from recbole_leaprec.commands import take_command
 from recbole_leaprec.interrupt import interruptible
+from recbole_leaprec.reading import in_words
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; the bare form is `train`. Returns the exit code: 2 after a bad argument, with one line on why."""
+    """Run a command; the bare form is `train`. Whatever goes wrong is told in one line.
+
+    Returns:
+        The exit code: 2 after bad input, 1 after what nobody expected, which is a fault of ours, 130 after Ctrl-C.
+    """
     _wait_asleep()
     words = list(sys.argv[1:] if argv is None else argv)
     if words == ["--version"]:
@@ -29,15 +35,24 @@ def main(argv: list[str] | None = None) -> int:
                 command.main(normalised(words, command.flags), prog_name=f"leaprec {command.name}", standalone_mode=False)
                 or 0
             )
-    except (ValueError, OSError, click.ClickException) as error:
-        if debug and not isinstance(error, click.ClickException):
-            raise
-        told = error.format_message() if isinstance(error, click.ClickException) else error
-        print(f"leaprec: error: {told}", file=sys.stderr)
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        print("interrupted", file=sys.stderr)
+    except (KeyboardInterrupt, click.Abort) as error:
+        interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        print("; ".join(["interrupted", *getattr(interrupt, "__notes__", [])[-1:]]), file=sys.stderr)
         return INTERRUPTED
+    except click.ClickException as error:
+        return _ended(error.format_message(), 2)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        if isinstance(error, (ValueError, OSError)):
+            return _ended(str(error), 2)
+        where = getattr(error, "__notes__", [] if debug else ["--state=debug shows the traceback"])
+        return _ended("; ".join([f"{in_words(error)}: this is a fault of leaprec, please report it", *where]), 1)
+
+
+def _ended(sentence: str, code: int) -> int:
+    print(f"leaprec: error: {' '.join(line.strip() for line in sentence.splitlines())}", file=sys.stderr)
+    return code
 
 
 def _wait_asleep() -> None:

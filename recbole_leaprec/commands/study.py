@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.cli.command import INTERRUPTED, command, loading
+from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import File, option, output_dir
+from recbole_leaprec.interrupt import leaving
 
 
 @command("study", about_keys="Every key of RecBole and the plugin that is given wins over the settings of the file.")
 @option("spec", File(), "the file of a study, such as properties/study/ml-100k.yaml", needed=True)
 @output_dir("output/study-<name of the file>")
-def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> int | None:
+def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> None:
     """Run a whole experiment from a file: train, rerank in every way, compare, and leave a report.
     The same command goes on after an interruption.
 
@@ -25,10 +25,6 @@ def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> int | None
 
     folder = output_dir or f"output/study-{Path(spec).stem}"
     show_progress = keys.pop("show_progress", True)
-    try:
+    with leaving(lambda: f"what is done is in {folder}, and the same command goes on from there"):
         page = run(spec, folder, keys, show_progress)
-    except KeyboardInterrupt:
-        print(f"\ninterrupted; what is done is in {folder}, and the same command goes on from there", file=sys.stderr)
-        return INTERRUPTED
     print(f"\neverything is in {folder}; open {page}")
-    return None

@@ -17,7 +17,7 @@ from recbole_leaprec.convert.codes import Codes
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.guesses import guess_column
 from recbole_leaprec.convert.interactions import Interactions
-from recbole_leaprec.convert.tables import Table, as_numbers, as_text
+from recbole_leaprec.convert.tables import Table, as_numbers, as_text, is_list
 from recbole_leaprec.convert.times import FORMS, check_form, guess_form, read_times
 from recbole_leaprec.defaults import MAX_BAD_LINES, NO_CATEGORY
 
@@ -124,7 +124,7 @@ def plan_csv(
     check_form(time_format)
     if category_separator is None:
         values = _first(described, found.categories)
-        category_separator = LIST if _is_list(values.type) else guess_separator(t or "" for t in as_text(values).to_pylist())
+        category_separator = LIST if is_list(values.type) else guess_separator(t or "" for t in as_text(values).to_pylist())
         if category_separator == WHOLE and described.types.get(found.categories) == "token_seq":
             category_separator = " "  # so it is in atomic files
     return Plan(events, catalogue, found, time_format, category_separator, no_category)
@@ -179,10 +179,6 @@ def _first(table: Table, column: str) -> pa.Array:
     """A column of the first rows."""
     head = table.head([column])
     return pa.array([], pa.string()) if head is None else head.column(0)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def convert_csv(

@@ -163,7 +163,8 @@ class Table:
                     column_names=self.columns, skip_rows=1 if line == 1 else 0, use_threads=False, block_size=len(block) + 1
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=self._delimiter, quote_char=self._quote, newlines_in_values=True, invalid_row_handler=skip
+                    delimiter=self._delimiter, quote_char=self._quote, newlines_in_values=True,
+                    invalid_row_handler=skip if _is_text(block) else None,  # pyarrow shows the handler texts alone
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(self.columns, pa.string()), include_columns=columns, strings_can_be_null=True,
@@ -205,7 +206,13 @@ def parquet_batches(path: Path, columns: Sequence[str], rows: int, coded: Sequen
 
     Nothing is read ahead: pyarrow would keep the bytes of all that it has read until the end of the file.
     """
-    file = pa.parquet.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
+    schema = pa.parquet.read_schema(path)
+    for column in columns:
+        kind = schema.field(column).type
+        if pa.types.is_nested(kind) and (not is_list(kind) or pa.types.is_nested(kind.value_type)):
+            raise ValueError(f"{path}: column {column!r} holds {kind}, which is no text, no number and no list of them")
+    texts = [column for column in coded if not pa.types.is_nested(schema.field(column).type)]
+    file = pa.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
     yield from file.iter_batches(batch_size=rows, columns=list(columns))
 
 
@@ -227,6 +234,18 @@ def _is_utf8(encoding: str) -> bool:
         return codecs.lookup(encoding).name in ("utf-8", "ascii", "utf-8-sig")
     except LookupError as error:
         raise ValueError(f"encoding: {error}; try utf-8, latin-1 or utf-16") from error
+
+
+def _is_text(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def as_text(values: pa.Array) -> pa.Array:

@@ -20,7 +20,7 @@ from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
-from recbole_leaprec.atomic_files import fields_of, how_to_mend, read_text
+from recbole_leaprec.atomic_files import TOKEN, columns_of, fields_of, how_to_mend, read_text
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data.fingerprint import fingerprint
@@ -93,6 +93,7 @@ class SequenceDataset(CompatDataset):
         for key in ("USER_ID_FIELD", "ITEM_ID_FIELD"):
             if self.config[key] not in self.inter_feat:
                 raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_told_fields(inter, self.config)}")
+        self._check_ids(inter, items)
         if self.time_field not in self.inter_feat:
             raise ValueError(
                 f"{inter} has no timestamp field {self.time_field!r} (TIME_FIELD), and sequences need an order; "
@@ -113,6 +114,14 @@ class SequenceDataset(CompatDataset):
                 f"{inter}: {int(endless.sum())} values of {self.time_field!r} are infinite, the first in line "
                 f"{int(endless.argmax()) + 2}; write epoch seconds"
             )
+
+    def _check_ids(self, *paths: Path) -> None:
+        """ValueError for users or items that are no tokens; each file says that for itself."""
+        for path in paths:
+            for column in columns_of(path, self.config) if path.is_file() else ():
+                field, _, kind = column.partition(":")
+                if field in (self.uid_field, self.iid_field) and kind != TOKEN:
+                    raise ValueError(f"{path}: {field!r} has type {kind or 'none'}; write {field}:token in its header")
 
     def _check_categories(self, path: Path) -> None:
         field = self.config["category_field"]

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from recbole_leaprec.convert.tables import parquet_batches
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.reading import reading
+from recbole_leaprec.reading import read_all, reading
 
 USER, ITEMS = "user", "items"
 LEAVE_OUT = "leave_out"
@@ -47,8 +47,8 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
         batches: Iterable[pa.RecordBatch] = parquet_batches(path, names, size)
     else:
         batches = _csv(path)
-    for batch in _named(batches, path):
-        frame = batch.to_pandas()
+    frames = (batch.to_pandas(ignore_metadata=True) for batch in batches)
+    for frame in read_all(path, _OURS, frames):
         check_users(frame, path)
         for start in range(0, len(frame), size):
             yield frame.iloc[start : start + size]
@@ -68,17 +68,6 @@ def check_file(path: str | Path) -> Path:
 
 
 _OURS = "a file of histories that can be read"
-
-
-def _named(batches: Iterable[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
-    """The same; what is wrong further down is told with the file's name, too."""
-    rest = iter(batches)
-    while True:
-        with reading(path, _OURS):
-            batch = next(rest, None)
-        if batch is None:
-            return
-        yield batch
 
 
 def check_users(rows: pd.DataFrame, path: str | Path) -> None:

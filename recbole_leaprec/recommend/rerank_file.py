@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from recbole_leaprec.convert.tables import Table, as_text
 from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
 from recbole_leaprec.folder import check_folders
 from recbole_leaprec.keys import check_count, check_engine
+from recbole_leaprec.reading import read_all, reading
 from recbole_leaprec.recommend.catalogue import CATEGORIES, ITEM, Catalogue, ItemIds
 from recbole_leaprec.recommend.deal import deal
 from recbole_leaprec.recommend.parts import CANDIDATES, TASTES, Parts
@@ -114,12 +116,13 @@ def rerank_file(
         connected(ray_address) if engine == "ray" else nullcontext(),
     ):
         count = min(max(1, math.ceil(tables["candidates"].rows_about() / PART)), MOST_PARTS)
-        deal(candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress), Path(scratch), CANDIDATES, count)
+        rows = candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress)
+        deal(read_all(candidates, "a table of candidates", rows), Path(scratch), CANDIDATES, count)
         if preferences is None:
             rows = history_rows(tables["histories"], ids, counts, bad["histories"], show_progress)
         else:
             rows = share_rows(tables["preferences"], ids.catalogue(), bad["preferences"], show_progress)
-        deal(rows, Path(scratch), TASTES, count)
+        deal(read_all(preferences or histories or "", "a table of what users like", rows), Path(scratch), TASTES, count)
         counts.unknown_items.update(ids.unknown)
         parts = Parts(Path(scratch), count, ids.catalogue(), workers, engine == "ray")
         if target_skl is not None:
@@ -150,7 +153,14 @@ def _read_items(table: Table, separator: str | None, bad: BadLines, show_progres
     """Categories of all items; rows of one item add up."""
     for column in (ITEM, CATEGORIES):
         table.check(column, "items")
-    frames = []
+    with reading(table.path, "a table of items"):
+        frames = list(_item_frames(table, separator, bad, show_progress))
+        if not frames:
+            raise ValueError(f"{table.path} has no rows")
+        return Catalogue.of(pd.concat(frames, ignore_index=True))
+
+
+def _item_frames(table: Table, separator: str | None, bad: BadLines, show_progress: bool) -> Iterator[pd.DataFrame]:
     for batch in table.batches([ITEM, CATEGORIES], bad, show_progress):
         for _ in range(batch.column(0).null_count):
             bad.add(None, f"no {ITEM}")
@@ -165,7 +175,4 @@ def _read_items(table: Table, separator: str | None, bad: BadLines, show_progres
             else split_categories("" if value is None else str(value), separator)
             for value in values
         ]
-        frames.append(pd.DataFrame({ITEM: as_text(batch.column(0)).to_pylist(), CATEGORIES: pd.Series(names, dtype=object)}))
-    if not frames:
-        raise ValueError(f"{table.path} has no rows")
-    return Catalogue.of(pd.concat(frames, ignore_index=True))
+        yield pd.DataFrame({ITEM: as_text(batch.column(0)).to_pylist(), CATEGORIES: pd.Series(names, dtype=object)})

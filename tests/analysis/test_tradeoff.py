@@ -90,6 +90,15 @@ def test_shift_is_the_divergence_between_windows_that_far_apart(monkeypatch, at_
             assert math.isnan(row["kl"])
 
 
+def test_windows_of_the_same_mix_have_a_shift_of_0_and_no_rounding_noise():
+    """Issue 21, from the newcomer's list: short histories had nothing but noise of 1e-16 in their picture."""
+    categories = ItemCategories(["a", "b", "c"], [[], [0], [0, 1], [0, 1, 2], [2]])
+    items = torch.tensor([1, 2, 3, 4] * 5 + [3, 3, 4, 1, 1])
+    table = category_shift(items, torch.tensor([0, 20, 25]), categories, [0, 4, 1], 4)
+    assert table["kl"].tolist()[:2] == [0, 0]
+    assert table["kl"].tolist()[2] > 1e-3
+
+
 @pytest.fixture
 def checkpoint(toy, tmp_path):
     settings = {**SMALL, "topk": [5, 10], "data_path": str(toy), "output_dir": str(tmp_path / "run")}

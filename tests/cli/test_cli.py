@@ -14,6 +14,7 @@ import yaml
 import recbole_leaprec
 from recbole_leaprec.cli import main
 from recbole_leaprec.cli.arguments import normalised, read_value
+from tests.toy import SMALL
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,6 +84,9 @@ def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_th
         (["tune", "--resume=True", "--search=tpe"], "trials alone may be others; leave out search"),
         (["recommend", "--historie=x.csv"], "unknown option or key 'historie'; did you mean 'histories'?"),
         (["recommend", "--checkpoint=x.pth"], "--out=FILE is needed"),
+        (["--dataset=toy", "--data_path=2024-01-01"], "There is no folder 2024-01-01/toy (data_path)"),
+        (["tune", "--space=&a {x: *a}"], "space file &a {x: *a} does not exist (--space)"),
+        (["--val_interval={genre: '[1,2]'}"], "Field [genre] not defined in dataset"),
     ],
 )  # fmt: skip
 def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
@@ -181,3 +185,52 @@ def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise(given, exp
         environment["OMP_WAIT_POLICY"] = given
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == expected, done.stderr
+
+
+TOY = [f"--{key}={value}" for key, value in {**SMALL, "dataset": "toy"}.items()]
+
+
+def test_what_nobody_expected_is_one_line_with_the_traceback_in_the_log_and_exit_code_1(toy, tmp_path, monkeypatch, capsys):
+    """Issue 21: one place where the errors of commands become sentences."""
+
+    def fail(*_, **__):
+        raise KeyError("a key of\nours")
+
+    words = [*TOY, f"--data_path={toy}", f"--output_dir={tmp_path / 'run'}"]
+    monkeypatch.setattr("recbole_leaprec.run.Run.evaluate", fail)
+    assert main(words) == 1
+    told = capsys.readouterr().err.partition("leaprec: error: ")[2]
+    log = tmp_path / "run" / "train.log"
+    assert (
+        told == rf"KeyError 'a key of\nours': this is a fault of leaprec, please report it; the traceback is in {log}" + "\n"
+    )
+    written = log.read_text()
+    assert "Traceback (most recent call last)" in written
+    assert 'raise KeyError("a key of' in written
+
+
+def test_before_there_is_a_log_the_line_says_how_to_see_the_traceback(toy, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise TypeError("ours")
+
+    monkeypatch.setattr("recbole_leaprec.run.Run.prepare", fail)
+    assert main([*TOY, f"--data_path={toy}"]) == 1
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    assert told.endswith("TypeError ours: this is a fault of leaprec, please report it; --state=debug shows the traceback\n")
+    assert main([*TOY, f"--data_path={toy}", "--state=debug"]) == 1
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown
+    assert shown.endswith("leaprec: error: TypeError ours: this is a fault of leaprec, please report it\n")
+
+
+def test_bad_input_is_one_line_and_the_traceback_is_in_the_log_where_there_is_one(toy, tmp_path, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ValueError("model.pth is bad")
+
+    monkeypatch.setattr("recbole_leaprec.run.Run.evaluate", fail)
+    assert main([*TOY, f"--data_path={toy}", f"--output_dir={tmp_path / 'run'}"]) == 2
+    assert capsys.readouterr().err.endswith("leaprec: error: model.pth is bad\n")
+    assert 'raise ValueError("model.pth is bad")' in (tmp_path / "run" / "train.log").read_text()
+    assert main(["--epochs=x", "--state=debug"]) == 2
+    assert "Traceback (most recent call last)" in capsys.readouterr().err

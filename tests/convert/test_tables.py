@@ -26,3 +26,20 @@ def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, for
         most = max(most, pa.total_allocated_bytes() - before)
     assert rows == 40_000
     assert most < path.stat().st_size / 4
+
+
+def test_a_line_that_is_no_text_is_told_without_a_traceback(tmp_path, capfd):
+    """Found by tests/fuzz: pyarrow showed a traceback of its own on the terminal."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"user,item\nu1,i1\n\xff\xfe\x80\n")
+    with pytest.raises(ValueError, match=r"a\.csv cannot be read: CSV parse error: Row #3"):
+        list(Table(path).batches(["user"], BadLines(path, 9), show_progress=False))
+    assert capfd.readouterr().err == ""
+
+
+def test_a_column_of_structs_is_named(tmp_path):
+    """Found by tests/fuzz: it was a KeyError, or a sentence without the file's name."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"user": ["u"], "category": [{"a": 1}]}), path)
+    with pytest.raises(ValueError, match=r"a\.parquet: column 'category' holds struct<a: int64>, which is no text"):
+        list(Table(path).batches(["user", "category"], BadLines(path, 9), False, ["user", "category"]))

@@ -295,3 +295,13 @@ def test_a_file_in_another_encoding_is_named(tmp_path, kind, where):
     )
     with pytest.raises(ValueError, match=rf"toy\.{kind} (is not a text in utf-8 \(encoding\)|cannot be read)"):
         load(folder)
+
+
+@pytest.mark.parametrize("kind", ["inter", "item"])
+def test_ids_that_are_no_tokens_are_refused_with_the_file(tmp_path, kind):
+    """Found by tests/fuzz: `item_id:token_seq` ended in a traceback."""
+    folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"))
+    file = folder / "toy" / f"toy.{kind}"
+    file.write_text(file.read_text().replace("item_id:token", "item_id:token_seq", 1))
+    with pytest.raises(ValueError, match=rf"toy\.{kind}: 'item_id' has type token_seq; write item_id:token in its header"):
+        load(folder)
