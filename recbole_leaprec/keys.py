@@ -175,6 +175,11 @@ TEXT_KEYS = frozenset(
 MACHINE_KEYS = frozenset(("gpu_id", "use_gpu"))
 """What belongs to the machine and not to a run."""
 
+NO_PART_OF_LISTS = MACHINE_KEYS | {
+    "data_path", "data_cache", "output_dir", "checkpoint_dir", "show_progress", "state", "eval_batch_size",
+}  # fmt: skip
+"""What changes neither a trained model nor its lists."""
+
 EVALUATION_KEYS = MACHINE_KEYS | {
     "reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
     "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "data_cache",

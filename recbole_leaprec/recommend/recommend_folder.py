@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from recbole_leaprec.cluster import connected
 from recbole_leaprec.folder import checked_folder
+from recbole_leaprec.keys import NO_PART_OF_LISTS
 from recbole_leaprec.recommend import engines
 from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, check_schema, check_users
@@ -56,7 +57,7 @@ def recommend_folder(
         "histories": source.path,  # an address may hold a password
         "files of histories": fingerprint(files),
         "checkpoint": file_fingerprint(arguments["checkpoint"]),
-        **arguments["changes"],
+        **{key: value for key, value in arguments["changes"].items() if key not in NO_PART_OF_LISTS},
         **{name: value if isinstance(value, int) else fingerprint(value) for name, value in rules.items()},
     }
     lists = ListFolder.at(out, settings)

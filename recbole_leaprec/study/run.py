@@ -17,8 +17,9 @@ from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.defaults import EXPLORED_USERS
+from recbole_leaprec.dropout import AUTO
 from recbole_leaprec.files import taken, write_yaml
-from recbole_leaprec.keys import MACHINE_KEYS
+from recbole_leaprec.keys import MACHINE_KEYS, NO_PART_OF_LISTS
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
 from recbole_leaprec.quick_start import resume, run_leaprec
@@ -55,14 +56,18 @@ def study(
     """
     whole, folder = Spec.read(spec, config_dict), Path(output_dir)
     plans = {folder / name: plan for name, plan in whole.of_each_dataset().items()}
+    for own, plan in {**plans, folder: whole}.items():
+        _check_folder(plan, own)
     for own, plan in plans.items():
-        _check_same(plan, own)
-    for own, plan in plans.items():
-        _run_all(plan, own, show_progress)
+        _check_models(plan, own)
     if list(plans) == [folder]:
+        _run_all(whole, folder, show_progress)
         return folder / "report.html"
-    write_yaml(folder / SPEC, whole.content, sort_keys=False)
-    return write_datasets(folder, whole.title, {own.name: _describe(plan) for own, plan in plans.items()})
+    with taken(folder):
+        write_yaml(folder / SPEC, whole.content, sort_keys=False)
+        for own, plan in plans.items():
+            _run_all(plan, own, show_progress)
+        return write_datasets(folder, whole.title, {own.name: _describe(plan) for own, plan in plans.items()})
 
 
 def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
@@ -97,24 +102,32 @@ def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
     write_page(out, plan.title, curves, _comparisons(plan, curves), plan.match, users)
 
 
-_NO_PART = MACHINE_KEYS | {
-    "data_path", "output_dir", "checkpoint_dir", "show_progress", "state", "eval_batch_size", "title_field",
-}  # fmt: skip
-"""Keys that change nothing about a trained model."""
-
-
-def _check_same(plan: Spec, folder: Path) -> None:
-    """ValueError if the folder holds something else, or models that were trained in another way."""
-    if not (folder / SPEC).exists() and folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):
+def _check_folder(plan: Spec, folder: Path) -> None:
+    """ValueError if the folder holds something else than this kind of study."""
+    datasets = plan.content.get("datasets")
+    if (folder / SPEC).exists():
+        before = read_lines(folder / SPEC, "the study").get("datasets")
+        if bool(before) != bool(datasets):
+            kinds = {True: "a study of several datasets", False: "a study of one dataset"}
+            raise ValueError(
+                f"output_dir {folder} holds {kinds[bool(before)]}, and this is {kinds[bool(datasets)]}; name another"
+            )
+        return
+    own = {*(datasets or ())}
+    if folder.exists() and any(path.suffix != ".part" and path.name not in own for path in folder.iterdir()):
         raise ValueError(f"output_dir {folder} holds something else than a study; name another")
+
+
+def _check_models(plan: Spec, folder: Path) -> None:
+    """ValueError if the folder holds models that were trained in another way."""
     for part in plan.parts():
         model = folder / part.name / "model"
         if not (model / "result.json").exists() and not (model / STATE).exists():  # it starts anew
             continue
         before = read_lines(model / "config.yaml", "config file")
         now = part.config.plain()
-        for key in sorted((before.keys() | now.keys()) - _NO_PART):
-            if before.get(key) != now.get(key):
+        for key in sorted((before.keys() | now.keys()) - NO_PART_OF_LISTS - {"title_field"}):
+            if before.get(key) != now.get(key) and now.get(key) != AUTO:  # which the data has settled
                 raise ValueError(
                     f"{folder} holds {part.name}, trained with {key}: {before.get(key)!r} and not {now.get(key)!r}; "
                     f"name another output_dir, or remove {folder / part.name}"

@@ -191,6 +191,10 @@ def _check_keys(content: dict[str, Any]) -> None:
         kind, meant = _KINDS.get(key, (str | int | float, "a text"))
         if value is not None and not isinstance(value, kind):
             raise ValueError(f"{key} must be {meant}, got {value!r}")
+    for key in ("variants", "methods", "ablations"):
+        for name in content.get(key) or {}:
+            if not isinstance(name, str):
+                raise ValueError(f"{key}: the name {name!r} is no text; write it in quotes")
     for name, settings in (content.get("variants") or {}).items():
         if settings is not None and not isinstance(settings, dict):
             raise ValueError(f"variants: {name} must be settings, such as {{gamma: 0}}, got {settings!r}")
@@ -213,6 +217,9 @@ def _methods(content: dict[str, Any]) -> list[Method]:
             if not isinstance(given, dict):
                 raise ValueError(f"{key}: {name} must be {{variant, reranker, lambdas}}, got {given!r}")
             _check_words(f"{key}: {name}", given, ("variant", "reranker", "lambdas"))
+            for word in ("variant", "reranker"):
+                if not isinstance(given.get(word, ""), str):
+                    raise ValueError(f"{key}: {name}: {word} must be one name, got {given[word]!r}")
             if given.get("variant") not in variants:
                 raise ValueError(f"{key}: {name}: {unknown_name('variant', str(given.get('variant')), variants)}")
             reranker = given.get("reranker", BASE)

@@ -126,7 +126,7 @@ def test_what_is_done_stays_done_and_what_is_counted_is_of_all(checkpoint, tmp_p
     left.write_bytes(b"PAR1")
     kept = tmp_path / "whole" / names(tmp_path / "whole")[0]
     before = kept.stat().st_mtime_ns
-    again = recommend(checkpoint, **{**settings, "out": tmp_path / "whole"})
+    again = recommend(checkpoint, **{**settings, "out": tmp_path / "whole"}, config_dict={"state": "WARNING"})
     assert kept.stat().st_mtime_ns == before
     assert not left.exists()
     assert_same(tmp_path / "whole", expected)

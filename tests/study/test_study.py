@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy import stats
 
 from recbole_leaprec import evaluate
@@ -165,6 +166,29 @@ def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, to
         study(spec_file(tmp_path, toy, **more), out, {"epochs": 2}, show_progress=False)
 
 
+@pytest.mark.slow
+def test_a_study_with_a_dropout_by_the_data_goes_on_whatever_has_no_part_in_its_models(tmp_path, toy):
+    variants, methods = {"BPR": {"gamma": 0}}, {"LeapRec": {"variant": "BPR", "reranker": "leaprec"}}
+    small = {"seeds": [1], "variants": variants, "methods": methods, "ablations": {}}
+    spec, out = spec_file(tmp_path, toy, **small), tmp_path / "out"
+    for cached in (True, False):
+        study(spec, out, {"hidden_dropout_prob": "auto", "data_cache": cached}, show_progress=False)
+    with pytest.raises(ValueError, match=r"trained with hidden_dropout_prob: 0\.\d+ and not 0\.05"):
+        study(spec, out, {"hidden_dropout_prob": 0.05}, show_progress=False)
+
+
+def test_a_study_of_several_datasets_does_not_write_over_one_of_one_dataset(tmp_path, toy, finished_study):
+    folder, _ = finished_study
+    before = {path: path.read_bytes() for path in (folder / "study.yaml", folder / "report.html")}
+    spec = spec_file(tmp_path, toy, datasets=["toy"])
+    content = yaml.safe_load(spec.read_text())
+    del content["settings"]["dataset"]
+    spec.write_text(yaml.safe_dump(content))
+    with pytest.raises(ValueError, match="holds a study of one dataset, and this is a study of several datasets"):
+        study(spec, folder, show_progress=False)
+    assert {path: path.read_bytes() for path in before} == before
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -195,6 +219,11 @@ def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, to
         ({"backbones": "SASRec"}, "backbones must be a list of models, got 'SASRec'"),
         ({"settings": [1]}, "settings must be `name: value` lines"),
         ({"variants": {"BPR": 3}}, "variants: BPR must be settings"),
+        ({"variants": {1: {}}}, "variants: the name 1 is no text; write it in quotes"),
+        (
+            {"methods": {"A": {"variant": "CD", "reranker": ["leaprec"]}}},
+            "A: reranker must be one name, got \\['leaprec'\\]",
+        ),
         ({"settings": {"model": "GRU4RecCD"}}, "settings: model is not for a study to set"),
         ({"variants": {"CD": {"seed": 3}, "BPR": None, "DACSR": None}}, "CD: seed is not for a study to set"),
     ],
