@@ -41,36 +41,40 @@ def report(
         ValueError: bad arguments, a folder that holds nothing to report, or runs of different datasets.
     """
     out, paths = Path(out), [Path(folder).resolve() for folder in folders]
-    given = [name for name, value in (("rerankers", rerankers), ("lambdas", lambdas)) if value is not None]
     check_count("users", users)
     check_lambdas(REPORT_LAMBDAS if lambdas is None else lambdas)
     for name in rerankers or ():
         get_reranker(name)
     _check_folders(paths)
     _check_out(out)
-    to_measure = [folder for folder in paths if not (folder / SPEC).is_file() and not _measured(folder)]
-    if not to_measure and (given := [*(config_dict or {}), *given]):
-        raise ValueError(f"{paths[0]} has been measured: {', '.join(given)} can change nothing about it")
-    _check_runs(to_measure, config_dict)
+    of_study = (paths[0] / SPEC).is_file()
+    to_measure = [] if of_study else [folder for folder in paths if not _measured(folder)]
+    changed = [name for name, value in (("rerankers", rerankers), ("lambdas", lambdas)) if value is not None]
+    changed = [*(config_dict or {}), *changed]
+    if not to_measure and changed:
+        raise ValueError(f"{paths[0]} has been measured: {', '.join(changed)} can change nothing about it")
+    labels = {folder: label for label, folder in distinct_names(paths).items()}
+    runs = {folder: _load(folder, labels[folder]) for folder in paths if not of_study and folder not in to_measure}
+    _check_runs(to_measure, [run.measurement for loaded in runs.values() for run in loaded], config_dict)
     by_reranker = dict.fromkeys(rerankers or REPORT_RERANKERS, REPORT_LAMBDAS if lambdas is None else lambdas)
     with taken(out.parent):
         _check_out(out)
-        if (paths[0] / SPEC).is_file():
+        if of_study:
             report_study(paths[0], out, users)
             return out
-        runs: list[_Measured] = []
-        for label, folder in distinct_names(paths).items():
-            if folder in to_measure:
-                runs.append(_measure(folder, label, out.parent, by_reranker, config_dict or {}))
-            else:
-                runs += _load(folder, label)
-        _check_once(runs)
-        curves = _curves(runs)
-        if not curves:
-            raise ValueError(f"{paths[0]} was measured without any reranker")
-        title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
-        write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
+        for folder in to_measure:
+            runs[folder] = [_measure(folder, labels[folder], out.parent, by_reranker, config_dict or {})]
+        _write(out, [run for folder in paths for run in runs[folder]], users)
         return out
+
+
+def _write(out: Path, runs: Sequence[_Measured], users: int) -> None:
+    _check_once(runs)
+    curves = _curves(runs)
+    if not curves:
+        raise ValueError(f"{runs[0].label} was measured without any reranker")
+    title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
+    write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
 
 
 class _Measured(NamedTuple):
@@ -100,8 +104,8 @@ def _check_out(out: Path) -> None:
         check_unused(out.parent, [f"{name}.csv" for name in TABLES])
 
 
-def _check_runs(folders: Sequence[Path], config_dict: dict[str, Any] | None) -> None:
-    """ValueError for a folder that cannot be measured, or runs that cannot stand in one table."""
+def _check_runs(folders: Sequence[Path], measured: Sequence[Measurement], config_dict: dict[str, Any] | None) -> None:
+    """ValueError for a folder that cannot be measured, or runs that cannot stand in one table with each other or with others."""
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} does not exist; name the folder of a run, a trade-off or a study")
@@ -109,10 +113,10 @@ def _check_runs(folders: Sequence[Path], config_dict: dict[str, Any] | None) -> 
             raise ValueError(
                 f"{folder} holds neither a model.pth nor a {FILE}: it is no folder of a run, a trade-off or a study"
             )
-    check_alike(
-        {str(folder): trained_config(folder / "model.pth", config_dict)[1].plain() for folder in folders},
-        "what is given here (--key=value) holds for all",
-    )
+    configs = {one.info["checkpoint"]: one.info["config"] for one in measured}
+    configs |= {str(folder): trained_config(folder / "model.pth", config_dict)[1].plain() for folder in folders}
+    if folders:
+        check_alike(configs, "what is given here (--key=value) holds for all that have not been measured")
 
 
 def _measured(folder: Path) -> list[Path]:

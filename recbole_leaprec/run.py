@@ -25,7 +25,7 @@ from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambd
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run_folder import check_folder, check_no_run, make_folder, versions
 from recbole_leaprec.run_log import RunLog, run_log
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.slow_step import in_log, slow_step
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.training_state import STATE, save_state
 
@@ -59,7 +59,7 @@ class Run:
         started = time.perf_counter()
         if not resumed:
             check_folder(config)
-        with slow_step(f"reading dataset {config['dataset']}", _logger.info):
+        with slow_step(f"reading dataset {config['dataset']}", in_log(_logger)):
             dataset = create_dataset(config)
             loaders = data_preparation(config, dataset)
         if max(config["topk"]) >= dataset.item_num:
@@ -156,15 +156,13 @@ class Run:
         asked = rerankings or [Reranking.from_config(config)]
         data = {"valid": self.valid_data, "test": self.test_data}[split]
         plain, *reranked = trainer.evaluate_rerankings(data, [Reranking(), *asked], config["show_progress"])
-        metrics = [one.metrics for one in reranked]
-        backbone = {split: plain.metrics}
         self.timing[split] = time.perf_counter() - started
         return {
             "folder": str(self.folder),
             "model": config["model"],
             "dataset": config["dataset"],
             "seed": config["seed"],
-            "backbone": backbone,
+            "backbone": {split: plain.metrics},
             "rerank": [
                 {
                     "reranker": one.reranking.method,
@@ -172,10 +170,10 @@ class Run:
                     "candidates": one.reranking.candidates,
                     "order": one.reranking.order,
                     "temperature": one.reranking.temperature,
-                    split: measured,
+                    split: one.metrics,
                     "seconds": one.seconds,
                 }
-                for one, measured in zip(reranked, metrics, strict=True)
+                for one in reranked
             ],
             **found,
             "timing": self.timing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -15,6 +16,11 @@ PATIENCE = 1.0
 def on_terminal(message: str) -> None:
     """Say something where no run has a log."""
     print(f"{time.strftime('%H:%M:%S')}  {message}", file=sys.stderr)
+
+
+def in_log(logger: logging.Logger) -> Callable[[str], None]:
+    """Say something in the log of a run, or on the terminal where there is none."""
+    return logger.info if logger.hasHandlers() else on_terminal
 
 
 @contextmanager

@@ -205,6 +205,8 @@ def test_runs_that_cannot_be_compared_are_refused(runs, toy, tmp_path, capsys):
     run_leaprec("SASRecCD", "toy", config_dict=settings)
     assert main(["report", runs[0], str(tmp_path / "other"), f"--out={out}"]) == 2
     assert "alpha must be the same for all" in capsys.readouterr().err
+    assert main(["report", runs[0], str(tmp_path / "1"), f"--out={out}"]) == 2
+    assert "alpha must be the same for all, got 0.5" in capsys.readouterr().err
     assert not out.parent.exists()  # said before anything is measured
     assert main(["report", str(tmp_path / "0"), str(tmp_path / "0"), f"--out={out}"]) == 2
     assert "named twice" in capsys.readouterr().err

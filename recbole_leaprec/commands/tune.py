@@ -50,6 +50,8 @@ def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir:
             name for name in context.params if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
         ]
         check_resumed_with(sorted({*given} - _WITH_RESUME))
+        if output_dir is None:
+            raise ValueError("--resume=True needs --output_dir, the folder of the search to go on with")
     files = take_config_files(keys)
     show_progress = keys.pop("show_progress", True)
     with folder_for("tune", output_dir) as folder:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.core.categories import ItemCategories
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.slow_step import in_log, slow_step
 
 _logger = logging.getLogger(__name__)
 
@@ -129,6 +129,6 @@ def _patience(what: tuple) -> Iterator[None]:
         yield
         return
     message = "compiling the rerankers for this machine, which takes a while; from then on they are there at once"
-    with slow_step(message, _logger.info):
+    with slow_step(message, in_log(_logger)):
         yield
     _compiled.add(what)

@@ -23,7 +23,7 @@ from recbole_leaprec.reranking.registry import RERANKERS
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.serve.bodies import Answer, Candidate, Listed, ModelInfo, RecommendBody, RerankBody, Wanted
 from recbole_leaprec.serve.settings import Limits
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.slow_step import in_log, slow_step
 
 _logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Service:
     def warm_up(self) -> None:
         """Have everything compiled and loaded that a request may need."""
         item = self._tokens[1]
-        with slow_step("getting the rerankers ready", _logger.info):
+        with slow_step("getting the rerankers ready", in_log(_logger)):
             for reranker in SERVED:
                 history = RecommendBody(history=[item], k=1, reranker=reranker)
                 candidates = RerankBody(candidates=[Candidate(item=item, score=1)], history=[item], k=1, reranker=reranker)

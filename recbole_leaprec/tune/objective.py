@@ -98,6 +98,8 @@ def parse_objective(text: str, known: Sequence[str], beta: float = 0.01) -> Obje
             limit = float(limit)
         except ValueError as error:
             raise ValueError(f"objective {text!r}: the bound {limit!r} is not a number") from error
+        if not math.isfinite(limit):
+            raise ValueError(f"objective {text!r}: the bound must be finite, got {limit!r}")
         return Objective(text, _check_metric(metric, known, text), (_check_metric(name, known, text), sign, limit))
     if " " in text.strip():
         raise ValueError(

@@ -74,7 +74,7 @@ def tune(
         check_resumed_with([*(name for name, value in given.items() if value is not None), *(config_dict or {})])
     else:
         settings = SearchSettings.begin(
-            folder, space, LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict), objective=objective,
+            folder, space, LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict), given=config_dict or {}, objective=objective,
             trials=TRIALS if trials is None else trials, search=search, early_stopping=early_stopping, concurrent=concurrent,
             cpus=cpus_per_trial, gpus=gpus_per_trial,
         )  # fmt: skip

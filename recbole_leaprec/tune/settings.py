@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class SearchSettings:
         space: str | Path | None,
         config: LeapRecConfig,
         *,
+        given: Mapping[str, Any],
         objective: str | None,
         trials: int,
         search: str,
@@ -63,7 +64,11 @@ class SearchSettings:
         cpus: float,
         gpus: float,
     ) -> SearchSettings:
-        """A new search; ValueError for anything that would only be found in a trial."""
+        """A new search; ValueError for anything that would only be found in a trial.
+
+        Args:
+            given: keys that hold for all trials, and so have no place in the space.
+        """
         if space is None:
             raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
         _check_options(trials, search, early_stopping, concurrent, cpus, gpus)
@@ -76,6 +81,9 @@ class SearchSettings:
         metrics = [name.lower() for name in metric_names(config["metrics"], config["topk"])]
         text = objective or config["valid_metric"]
         distributions = _checked_space(space, shared)
+        for key in given:
+            if key in distributions:
+                raise ValueError(f"{key} is given as {given[key]!r}, and {space} draws it, too; leave one of them out")
         parse_objective(text, metrics)
         with run_log(config):
             # What is wrong with it would fail every trial, and if it has to be downloaded, all would at once.

@@ -125,6 +125,8 @@ def _distribution(path: Path, key: str, kind: str, arguments: Any) -> Distributi
         )
     if kind == "loguniform" and arguments[0] <= 0:
         raise ValueError(f"{where}: low must be above 0, got {arguments!r}")
+    if kind == "quniform" and not _multiples(*arguments):
+        raise ValueError(f"{where}, which must be above 0, and low and high multiples of it, got {arguments!r}")
     if kind == "randint" and not all(isinstance(value, int) for value in arguments):
         raise ValueError(f"{where}: both must be whole, got {arguments!r}")
     return Distribution(kind, tuple(arguments))
@@ -138,6 +140,11 @@ def _number(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+def _multiples(low: float, high: float, step: float) -> bool:
+    """Whether both bounds are multiples of a step, as Ray Tune wants them."""
+    return step > 0 and all(math.isclose(bound / step, round(bound / step), abs_tol=1e-9) for bound in (low, high))
 
 
 def _numbers(values: Any, count: int) -> bool:

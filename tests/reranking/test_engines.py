@@ -241,6 +241,14 @@ def test_the_first_call_says_that_it_compiles(monkeypatch, caplog):
     assert [record.getMessage().partition(" for")[0] for record in caplog.records] == ["compiling the rerankers"]
 
 
+def test_where_nobody_logs_it_is_said_on_the_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(slow_step, "PATIENCE", 0.01)
+    logger = logging.Logger("of nobody")
+    with slow_step.slow_step("compiling", slow_step.in_log(logger)):
+        time.sleep(0.3)
+    assert capsys.readouterr().err.endswith("  compiling\n")
+
+
 @pytest.mark.slow
 def test_rerankers_work_where_nothing_can_be_kept_on_disk(tmp_path):
     program = (

@@ -78,6 +78,9 @@ def test_the_spaces_that_ship_are_read():
         ("gamma: {uniform: [0.1]}", "with low below high"),
         ("learning_rate: {loguniform: [0, 1]}", "low must be above 0"),
         ("n_layers: {randint: [1.5, 3]}", "both must be whole"),
+        ("gamma: {quniform: [0, 0.5, 0]}", "must be above 0, and low and high multiples of it"),
+        ("gamma: {quniform: [0, 0.5, 0.2]}", r"multiples of it, got \[0, 0.5, 0.2\]"),
+        ("seed: {randint: [1, 3]}", "seed is given as 3, and .*space.yaml draws it, too"),
         ("epochs: {choice: [5, 10]}", "epochs belongs to the whole search"),
         ("gama: {choice: [0.1]}", "unknown key 'gama'; did you mean 'gamma'"),
         ("gamma: {choice: [-1.0, 0.1]}", "gamma .* must be a number, 0 or more, got -1.0"),
@@ -87,12 +90,20 @@ def test_the_spaces_that_ship_are_read():
 )
 def test_a_bad_space_is_refused_and_nothing_is_written(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
-        tune(space_file(tmp_path, text), tmp_path / "out", config_dict=QUICK)
+        tune(space_file(tmp_path, text), tmp_path / "out", config_dict={**QUICK, "seed": 3})
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    "text", ["ndgc@10", "ndcg@5", "ndcg@10 subject to skl@20 <= 0.3", "ndcg@10 under 0.3", "hypervolume@5"]
+    "text",
+    [
+        "ndgc@10",
+        "ndcg@5",
+        "ndcg@10 subject to skl@20 <= 0.3",
+        "ndcg@10 under 0.3",
+        "hypervolume@5",
+        "ndcg@10 subject to skl@10 <= nan",
+    ],
 )
 def test_a_bad_objective_is_refused(text):
     with pytest.raises(ValueError, match="objective"):
@@ -370,6 +381,10 @@ def test_a_metric_without_a_k_can_be_tuned_for():
         parse_objective("hypervolume", ["gauc"])
 
 
-def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path):
+def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path, monkeypatch, capsys):
     with pytest.raises(ValueError, match="no search to resume"):
         tune(output_dir=tmp_path, resume=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["tune", "--resume=True"]) == 2
+    assert "--resume=True needs --output_dir, the folder of the search" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
