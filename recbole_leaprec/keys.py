@@ -122,7 +122,7 @@ PLUGIN_KEYS = {
         "keep the prepared data beside its files, so that the next start is faster", "True or False", lambda x: isinstance(x, bool)
     ),
     "train_positions": Key(
-        "train all positions of a sequence in one pass, or one row per prefix as RecBole does", "all, last (one row per prefix), or None for the model's own",
+        "train all positions of a sequence in one pass (all), or one row per prefix as RecBole does (last)", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),
     ),
     "category_features": Key("whether LiGRCD adds the vectors of an item's categories to the item's own vector", "True or False", lambda x: isinstance(x, bool)),
