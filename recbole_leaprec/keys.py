@@ -95,7 +95,7 @@ PLUGIN_KEYS = {
         "how many negatives the softmax loss has; a batch shares them", f"a whole number, 1 or more, or {ALL_NEGATIVES}",
         lambda x: x == ALL_NEGATIVES or _positive_int(x),
     ),
-    "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
+    "reranker": Key("method that makes the lists", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
     "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "target_skl": Key(
         "find the smallest rerank_lambda whose lists have at most this S_KL on validation", "a number above 0, or None",
