@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,24 +77,49 @@ def taken(folder: Path) -> Iterator[None]:
     """
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = None
     try:
-        if sys.platform != "win32":
-            descriptor = os.open(folder, os.O_RDONLY)
-            _lock(descriptor, folder)
-        yield
+        with _held(folder, f"{folder} is being written to by another command; name another folder"):
+            yield
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
         remove_empty(made)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+@contextmanager
+def scratch_folder(out: Path) -> Iterator[Path]:
+    """An empty folder beside `out` for as long as it is being made; what a process that was killed left there goes first.
+
+    Raises:
+        ValueError: another process is making `out`.
+    """
+    folder = out.absolute().with_name(f".{out.name}.scratch")
+    folder.mkdir(exist_ok=True)
+    with _held(folder, f"{out} is being written by another command; name another"):
+        scratch = folder / "new"
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            scratch.mkdir()
+            yield scratch
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _held(folder: Path, otherwise: str) -> Iterator[None]:
+    """Lock a folder until the end or the death of this process; ValueError with what is said `otherwise` if another has."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if isinstance(error, BlockingIOError):  # any other error is that of a file system without locks
-            raise ValueError(f"{folder} is being written to by another command; name another folder") from error
+            os.close(descriptor)
+            raise ValueError(otherwise) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def remove_empty(folders: Iterable[Path]) -> None:

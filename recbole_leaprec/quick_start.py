@@ -14,6 +14,7 @@ from recbole_leaprec.interrupt import leaving
 from recbole_leaprec.keys import RESUME_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run import Run, trained_run
+from recbole_leaprec.run_folder import left_of_training
 from recbole_leaprec.run_log import run_log
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.training_state import STATE, restore_state
@@ -100,13 +101,6 @@ def train_and_measure(
     write_json(run.folder / "result.json", result)
     (run.folder / STATE).unlink(missing_ok=True)
     return result
-
-
-def left_of_training(folder: Path) -> str:
-    """What a training that was interrupted leaves, and how to go on."""
-    if (folder / STATE).is_file():
-        return f"all epochs that were finished are kept in {folder}; go on with leaprec --resume={folder}"
-    return f"no epoch was finished, and {folder} holds nothing to go on with; remove it and start again"
 
 
 def evaluate(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from recbole_leaprec import __version__
 from recbole_leaprec.files import new_folder
 from recbole_leaprec.reading import read_json
+from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig
@@ -29,9 +30,18 @@ def check_folder(config: LeapRecConfig) -> None:
 
 
 def check_no_run(folder: Path) -> None:
-    """ValueError if a folder is that of a run already."""
-    if (folder / "result.json").exists() or (folder / "model.pth").exists():
+    """ValueError if a folder is that of a run already, with how to go on with one that was killed."""
+    if (folder / "result.json").exists():
         raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
+    if (folder / STATE).exists() or (folder / "model.pth").exists():
+        raise ValueError(f"output_dir {folder} already holds a training that has not ended: {left_of_training(folder)}")
+
+
+def left_of_training(folder: Path) -> str:
+    """What a training that was interrupted leaves, and how to go on."""
+    if (folder / STATE).is_file():
+        return f"all epochs that were finished are kept in {folder}; go on with leaprec --resume={folder}"
+    return f"no epoch was finished, and {folder} holds nothing to go on with; remove it and start again"
 
 
 def make_folder(config: LeapRecConfig, name: str) -> Path:

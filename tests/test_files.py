@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from recbole_leaprec.cli import main
-from recbole_leaprec.files import new_folder, taken
+from recbole_leaprec.files import new_folder, scratch_folder, taken
+from recbole_leaprec.training_state import STATE
 from tests.toy import SMALL
 
 HOLD = """
@@ -109,6 +110,36 @@ def test_a_folder_is_let_go_and_goes_if_nothing_came_into_it(tmp_path):
     with taken(tmp_path / "a"):
         (tmp_path / "a" / "file").touch()
     assert (tmp_path / "a" / "file").exists()
+
+
+def test_what_a_killed_process_left_beside_a_file_goes_with_the_next(tmp_path):
+    out = tmp_path / "lists.csv"
+    left = tmp_path / ".lists.csv.scratch" / "new"
+    left.mkdir(parents=True)
+    (left / "part").touch()
+    with scratch_folder(out) as scratch:
+        assert list(scratch.iterdir()) == []
+        with pytest.raises(ValueError, match=r"lists\.csv is being written by another command"), scratch_folder(out):
+            pass
+        (scratch / "part").touch()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "sentence"),
+    [
+        (STATE, "go on with leaprec --resume=out"),
+        ("model.pth", "no epoch was finished, and out holds nothing to go on with"),
+    ],
+)
+def test_the_same_command_after_a_kill_says_how_to_go_on(toy, tmp_path, monkeypatch, capsys, left, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / left).touch()
+    assert main([*toy_words(toy), "--output_dir=out"]) == 2
+    told = capsys.readouterr().err
+    assert "output_dir out already holds a training that has not ended" in told
+    assert sentence in told
 
 
 @pytest.mark.parametrize("longest", ["50", "99999999999999999999999"])

@@ -10,7 +10,7 @@ from matplotlib import colormaps, rc_context
 from matplotlib.figure import Figure
 
 from recbole_leaprec.analysis.measurement import BASE
-from recbole_leaprec.files import distinct_names
+from recbole_leaprec.files import distinct_names, written_whole
 from recbole_leaprec.metric_titles import TITLES
 
 _MARKERS = "osD^vPX<>"
@@ -136,4 +136,5 @@ def save(figure: Figure, path: Path) -> None:
     """As `path.png` and `path.svg`."""
     with rc_context({"svg.fonttype": "none"}):  # text stays text
         for suffix in (".png", ".svg"):
-            figure.savefig(path.with_suffix(suffix), dpi=120)
+            with written_whole(path.with_suffix(suffix)) as scratch:
+                figure.savefig(scratch, format=suffix[1:], dpi=120)

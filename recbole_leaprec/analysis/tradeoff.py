@@ -15,9 +15,10 @@ from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
 from recbole_leaprec.files import check_unused, taken, write_csv
 from recbole_leaprec.interrupt import leaving
 from recbole_leaprec.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
-from recbole_leaprec.quick_start import left_of_training, run_leaprec
+from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
+from recbole_leaprec.run_folder import left_of_training
 from recbole_leaprec.slow_step import slow_step
 
 UNUSED = ("tradeoff.csv", "model")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ import numpy as np
 from recbole_leaprec.convert.catalogue import Catalogue
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.interactions import Interactions
-from recbole_leaprec.files import write_yaml
+from recbole_leaprec.files import scratch_folder, write_yaml
 
 FIELD_SEPARATORS = ("\t", "\x1f")
 LIST_SEPARATORS = (" ", "|", ";", "\x1e")
@@ -59,15 +57,12 @@ def check_new(out: str | Path) -> Path:
 def _folder_as_a_whole(out: Path) -> Iterator[Path]:
     """A folder that becomes `out` at the end."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
-        yield scratch
-        scratch.chmod(0o755)
-        scratch.rename(out)
+        with scratch_folder(out) as scratch:
+            yield scratch
+            scratch.rename(out)
     except OSError as error:
         raise ValueError(f"out: {out} could not be written, and nothing is left of it: {error}") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def write_dataset(out: Path, interactions: Interactions, catalogue: Catalogue, filters: Filters) -> Written:

@@ -105,7 +105,7 @@ def recommend(
             from recbole_leaprec.cluster import connected
 
             with connected(ray_address):
-                lists = engines.ray_data(batches, arguments, workers, out.absolute().parent)
+                lists = engines.ray_data(batches, arguments, workers, out)
                 _write(lists, out, recommender.has_titles, show_progress, totals)
     examples = ", ".join(map(repr, recommender.dataset.items[1:4]))
     unknown = (

@@ -5,8 +5,6 @@ The model gets the same batches of users as in one process, so on CPUs the lists
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from recbole_leaprec.files import scratch_folder
 from recbole_leaprec.recommend.file_workers import FileWorker, over_ray
 from recbole_leaprec.recommend.recommender import Recommender
 
@@ -26,18 +25,15 @@ CHUNK = 8
 
 
 def ray_data(
-    batches: Iterable[pd.DataFrame], arguments: dict[str, Any], workers: int | None, scratch: Path
+    batches: Iterable[pd.DataFrame], arguments: dict[str, Any], workers: int | None, out: Path
 ) -> Iterator[pd.DataFrame]:
     """Over Ray Data: the model is loaded once per worker, and lists come back in the order of the histories.
 
-    Histories are first cut into files under `scratch`, and workers put their lists beside them; all nodes must see it.
+    Histories are first cut into files in a folder beside `out`, and workers put their lists beside them; all nodes must see it.
     """
-    folder = Path(tempfile.mkdtemp(prefix=".histories-", dir=scratch))
-    try:
+    with scratch_folder(out) as folder:
         for lists in over_ray(_cut(iter(batches), folder), ChunkRecommender, {**arguments, "batch": BATCH}, workers):
             yield lists.to_pandas()
-    finally:
-        shutil.rmtree(folder)
 
 
 def _cut(batches: Iterator[pd.DataFrame], folder: Path) -> Iterator[Path]:

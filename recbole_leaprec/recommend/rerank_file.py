@@ -7,7 +7,6 @@ time; so neither has to be in any order. Each of these parts is then reranked by
 from __future__ import annotations
 
 import math
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -22,6 +21,7 @@ from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import LIST, guess_separator, list_names, split_categories
 from recbole_leaprec.convert.tables import Table, as_text
 from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.files import scratch_folder
 from recbole_leaprec.folder import check_folders
 from recbole_leaprec.keys import check_count, check_engine
 from recbole_leaprec.reading import read_all, reading
@@ -112,19 +112,19 @@ def rerank_file(
     ids = ItemIds(_read_items(tables["items"], category_separator, bad["items"], show_progress))
     counts = Counts(source=PREFERENCE) if preferences is not None else Counts()
     with (
-        tempfile.TemporaryDirectory(prefix=".candidates-", dir=out.absolute().parent) as scratch,
+        scratch_folder(out) as scratch,
         connected(ray_address) if engine == "ray" else nullcontext(),
     ):
         count = min(max(1, math.ceil(tables["candidates"].rows_about() / PART)), MOST_PARTS)
         rows = candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress)
-        deal(read_all(candidates, "a table of candidates", rows), Path(scratch), CANDIDATES, count)
+        deal(read_all(candidates, "a table of candidates", rows), scratch, CANDIDATES, count)
         if preferences is None:
             rows = history_rows(tables["histories"], ids, counts, bad["histories"], show_progress)
         else:
             rows = share_rows(tables["preferences"], ids.catalogue(), bad["preferences"], show_progress)
-        deal(read_all(preferences or histories or "", "a table of what users like", rows), Path(scratch), TASTES, count)
+        deal(read_all(preferences or histories or "", "a table of what users like", rows), scratch, TASTES, count)
         counts.unknown_items.update(ids.unknown)
-        parts = Parts(Path(scratch), count, ids.catalogue(), workers, engine == "ray")
+        parts = Parts(scratch, count, ids.catalogue(), workers, engine == "ray")
         if target_skl is not None:
             lam, _ = smallest_lambda(lambda lambdas: parts.mean_skl(wanted, lambdas), target_skl)
             wanted = replace(wanted, reranking=replace(wanted.reranking, lam=lam))

@@ -477,7 +477,10 @@ def test_what_is_no_table_is_told(tmp_path, files):
     with pytest.raises(ValueError, match="is a zip or Excel file: save the table as CSV"):
         plan_csv(tmp_path / "e.csv", files[1])
     pd.DataFrame({"movieId": ["i 1"], "genres": [{"name": "A"}]}).to_parquet(tmp_path / "i.parquet")
-    with pytest.raises(ValueError, match=r"a column holds struct<name: .*>, which is no text and no number"):
+    with pytest.raises(
+        ValueError,
+        match=r"i\.parquet: column 'genres' holds struct<name: .*>, which is no text, no number and no list of them",
+    ):
         plan_csv(files[0], tmp_path / "i.parquet")
     with pytest.raises(ValueError, match="ml-100k is the dataset that comes with RecBole"):
         convert_csv(plan_csv(*files), tmp_path / "ml-100k", show_progress=False)

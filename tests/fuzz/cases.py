@@ -36,13 +36,15 @@ class Tally:
 
     cases: int = 0
     succeeded: int = 0
+    killed: int = 0
     cpu: float = 0.0
     slowest: float = 0.0
     broken: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
     def told(self) -> str:
         per_minute = f", {60 * self.cases / self.cpu:,.0f} per minute of CPU" if self.cpu else ""
-        return f"{self.cases:,} cases, {self.succeeded:,} of them succeeded{per_minute}, the slowest {self.slowest:.1f} s"
+        kills = f", {self.killed:,} kills" if self.killed else ""
+        return f"{self.cases:,} cases, {self.succeeded:,} of them succeeded{kills}{per_minute}, the slowest {self.slowest:.1f} s"
 
 
 TALLIES: dict[str, Tally] = {}
@@ -52,12 +54,12 @@ class Bench:
     """A folder of its own for each case, with copies of what it needs, and commands in it."""
 
     def __init__(self, forks: Forks, folder: Path, tally: Tally):
-        self._forks, self.folder, self._tally = forks, folder, tally
+        self.forks, self.folder, self._tally = forks, folder, tally
 
     def run(self, *words: str, made: tuple[str, ...] = ()) -> Outcome:
         """Run a command that may fail in one sentence, and leaves nothing but what is in `made` then; Broken if it does otherwise."""
         before = self._all()
-        outcome = self._forks.run(words, self.folder)
+        outcome = self.forks.run(words, self.folder)
         self.count(outcome.code == 0, outcome.cpu)
         check_told(outcome)
         new = {name for name in self._all() - before if not name.startswith(made)}
@@ -67,10 +69,11 @@ class Bench:
             raise Broken(f"leaves {scratch} behind after success")
         return outcome
 
-    def count(self, succeeded: bool, seconds: float) -> None:
+    def count(self, succeeded: bool, seconds: float, killed: bool = False) -> None:
         self._tally.cpu += seconds
         self._tally.slowest = max(self._tally.slowest, seconds)
         self._tally.succeeded += succeeded
+        self._tally.killed += killed
 
     def _all(self) -> set[str]:
         return {

@@ -12,6 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -88,6 +89,7 @@ def _serve() -> None:
 
     torch.set_num_threads(1)
     tqdm.monitor_interval = 0  # which would be a thread
+    tqdm.set_lock(threading.RLock())  # its own is shared by forks, and one that is killed could keep it for ever
     answers, errors = os.dup(1), os.dup(2)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     for line in sys.stdin:

@@ -148,7 +148,7 @@ def test_ray_makes_the_same_file_to_the_last_byte(trained, tmp_path, monkeypatch
             recommend(checkpoint, out, engine=engine, workers=2 if engine == "ray" else None, show_progress=False)
     for suffix in ("parquet", "csv"):
         assert (tmp_path / f"ray.{suffix}").read_bytes() == (tmp_path / f"local.{suffix}").read_bytes()
-    assert not list(tmp_path.glob(".histories-*"))
+    assert not list(tmp_path.glob(".*.scratch"))
 
 
 def test_row_groups_are_even_however_rows_come(tmp_path, monkeypatch):

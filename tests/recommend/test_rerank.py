@@ -255,7 +255,7 @@ def test_ray_finds_the_same_lambda_and_makes_the_same_file_to_the_last_byte(tmp_
         rest = [*f"--engine={engine}".split(), "--target_skl=0.6", "--k=5", "--show_progress=False"]
         assert main(["rerank", *words, out, *rest]) == 0
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "local.parquet").read_bytes()
-    assert not list(tmp_path.glob(".candidates-*"))
+    assert not list(tmp_path.glob(".*.scratch"))
 
 
 def test_the_smallest_lambda_that_meets_a_target_is_found(tmp_path):
