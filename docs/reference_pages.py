@@ -87,7 +87,7 @@ def commands_page(commands: Mapping[str, Command]) -> str:
     return f"""{MADE}
 # Commands
 
-`leaprec` alone is `leaprec train`. From a checkout that is not installed, write `python run_leaprec.py` in the place of `leaprec`; the two
+`leaprec` alone is `leaprec train`. From a checkout that is not installed, write `python run_leaprec.py` instead of `leaprec`; they
 are the same. `leaprec --version` shows the version, and `leaprec <command> --help` shows what these pages show.
 
 | command | what it does |
@@ -95,7 +95,8 @@ are the same. `leaprec --version` shows the version, and `leaprec <command> --he
 {chr(10).join(rows)}
 
 Options and [keys](keys.md) are written `--name=value`. An option belongs to one command; a key is a setting of RecBole or of this plugin. An
-unknown name stops the command with the nearest known one. A wrong value stops it, too. Nothing is written then, and the exit code is 2.
+unknown name stops the command, and the error names the nearest known one. A wrong value stops it, too. Then nothing is written, and the exit
+code is 2.
 After Ctrl-C the exit code is 130.
 
 ```{{toctree}}
@@ -182,10 +183,10 @@ def keys_page() -> str:
 # Keys
 
 A key is a setting of a run. Write it as `--key=value` on the command line, or as `key: value` in a yaml file that
-`--config_files=mine.yaml` names. Later ones win: RecBole's own yaml files; this plugin's (`properties/`); `<dataset>.yaml` beside the data;
-`--config_files`; the command line.
+`--config_files=mine.yaml` names. The same key may be in several places. The later place wins: RecBole's own yaml
+files; the plugin's (`properties/`); `<dataset>.yaml` beside the data; the recipe; `--config_files`; the command line.
 
-An unknown key stops the run with the nearest known name. So does a value that its key does not take.
+An unknown key stops the run, and the error names the nearest known key. A value that its key does not take stops the run, too.
 
 ## Keys of the plugin
 
@@ -193,7 +194,7 @@ An unknown key stops the run with the nearest known name. So does a value that i
 
 ## Keys of RecBole that are checked
 
-RecBole finds wrong values of these late or not at all, so they are checked at the start. All others are in the
+RecBole finds wrong values of these keys late or not at all, so the plugin checks them at the start. All others are in the
 [list of RecBole's keys](recbole-keys.md).
 
 {checked}
@@ -203,9 +204,9 @@ RecBole finds wrong values of these late or not at all, so they are checked at t
 def _key_section(name: str, key: Key) -> str:
     users = [f"`{command}`" for command, keys in CHANGED_BY.items() if name in keys]
     where = (
-        f"\n- Commands that take it with a trained model, or without any model: {', '.join(users)}"
+        f"\n- Commands that take it without training: {', '.join(users)}"
         if users
-        else "\n- It belongs to the trained model: no command changes it after training"
+        else "\n- It belongs to the trained model: no command can change it later"
     )
     where = "" if name == "output_dir" else where
     return (
@@ -301,11 +302,11 @@ def rerankers_page(rerankers: Iterable[Reranker]) -> str:
 
 What [`reranker`](keys.md#reranker) may be. [The nine rerankers](../../guides/rerankers.md) says what each does.
 
-| name | calibrates to the preference that is | chooses from | complexity |
+| name | preference that it calibrates to | chooses from | complexity |
 |---|---|---|---|
 {chr(10).join(rows)}
 
-n users, m items, a of them candidates, lists of k items, c categories, P category profiles, s swaps.
+n: users; m: items; a: candidates per user; k: items per list; c: categories; P: profiles; s: swaps.
 """
 
 
@@ -314,7 +315,7 @@ def study_keys_page() -> str:
     return f"""{MADE}
 # The file of a study
 
-What a file for [`leaprec study`](command-study.md) may hold. `properties/study/ml-100k.yaml` is an example.
+What the file for [`leaprec study`](command-study.md) may hold. `properties/study/ml-100k.yaml` is an example.
 
 | key | what it is |
 |---|---|

@@ -36,7 +36,7 @@ ENGINES = ("local", "ray")
 """What makes recommended lists: this process, or Ray Data."""
 
 MAX_BAD_LINES = 1000
-"""Lines of a file that a converter may find beyond reading."""
+"""Unreadable lines that a file may have before a converter stops."""
 
 NO_CATEGORY = "(no genres listed)"
 """What MovieLens writes where an item has no category."""

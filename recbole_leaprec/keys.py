@@ -79,54 +79,54 @@ def recipe_names() -> list[str]:
 
 PLUGIN_KEYS = {
     "recipe": Key(
-        "settings that come with the plugin, below your own", f"one of {', '.join(recipe_names())}, or None",
+        "a set of settings that comes with the plugin; your own settings win over it", f"one of {', '.join(recipe_names())}, or None",
         lambda x: x is None or x in recipe_names(),
     ),
-    "category_field": Key("item feature that holds the categories", "the name of a field of the .item file", _text_or_none),
-    "title_field": Key("item feature that names items in reports", "the name of a field of the .item file", _text_or_none),
+    "category_field": Key("field that holds the items' categories", "the name of a field of the .item file", _text_or_none),
+    "title_field": Key("field that holds the items' titles, for lists and reports", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference per step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
-    "beta": Key("smoothing of the divergence", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
+    "beta": Key("smoothing of the KL divergence, which keeps it finite", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
     "loss_type": Key(
-        "loss that a model whose name ends in CD is trained with", f"{' or '.join(LOSS_TYPES)}; RecBole's for other models", _text_or_none
+        "training loss of a model whose name ends in CD", f"{' or '.join(LOSS_TYPES)}; RecBole's for other models", _text_or_none
     ),
     "gamma": Key("weight of the calibration-disentangled term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
     "bpr_weight": Key("weight of the plain term in the loss", "a number, 0 or more", _number(lambda x: x >= 0)),
     "num_negatives": Key(
-        "negatives of the softmax loss, shared by a batch", f"a whole number, 1 or more, or {ALL_NEGATIVES}",
+        "how many negatives the softmax loss has; a batch shares them", f"a whole number, 1 or more, or {ALL_NEGATIVES}",
         lambda x: x == ALL_NEGATIVES or _positive_int(x),
     ),
-    "reranker": Key("how test lists are made", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
+    "reranker": Key("method that makes the lists", f"one of {', '.join(RERANKERS)}", lambda x: isinstance(x, str)),
     "rerank_lambda": Key("weight of calibration in reranking", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "target_skl": Key(
-        "find the smallest rerank_lambda whose validation S_KL meets this", "a number above 0, or None",
+        "find the smallest rerank_lambda whose lists have at most this S_KL on validation", "a number above 0, or None",
         lambda x: x is None or _number(lambda y: y > 0)(x),
     ),
     "rerank_candidates": Key(
-        "rerank the n most relevant items only", "a whole number of at least K, or None for all items (1,000 for mip, 100 for mcf)",
+        "rerank only this many of the most relevant items", "a whole number of at least K, or None for all items (1,000 for mip, 100 for mcf)",
         lambda x: x is None or _positive_int(x),
     ),
-    "rerank_order": Key("order of a reranked list", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
-    "rerank_temperature": Key("what scores are divided by before reranking", "a number above 0", _number(lambda x: x > 0)),
+    "rerank_order": Key("order of a reranked list, as the method picks the items (greedy) or by falling score (relevance)", f"one of {', '.join(ORDERS)}", lambda x: x in ORDERS),
+    "rerank_temperature": Key("scores are divided by this before reranking", "a number above 0", _number(lambda x: x > 0)),
     "lr_schedule": Key(
         "how the learning rate changes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: isinstance(x, str) and x in SCHEDULES
     ),
     "mask_history": Key(
-        "keep items of the history out of the lists", "True, False, or training for its training items alone",
+        "keep items of the history out of the lists", "True, False, or training (keep out its training items only)",
         lambda x: isinstance(x, bool) or x == "training",
     ),
     "preference_history": Key(
-        "what the preference in evaluation is made of", "all, or training for training items alone",
+        "items that the preference is made of in evaluation", "all, or training (training items only)",
         lambda x: x in ("all", "training"),
     ),
     "data_cache": Key(
-        "keep the prepared data beside its files for the next start", "True or False", lambda x: isinstance(x, bool)
+        "keep the prepared data beside its files, so that the next start is faster", "True or False", lambda x: isinstance(x, bool)
     ),
     "train_positions": Key(
-        "all positions of a sequence in one pass, or RecBole's one row per prefix", "all, last, or None for the model's own",
+        "train all positions of a sequence in one pass (all), or one row per prefix as RecBole does (last)", "all, last, or None for the model's own",
         lambda x: x in ("all", "last", None),
     ),
-    "category_features": Key("whether LiGRCD adds vectors of an item's categories to its own", "True or False", lambda x: isinstance(x, bool)),
-    "caser_window": Key("last items that CaserCD looks at", "a whole number, 1 or more", _positive_int),
+    "category_features": Key("whether LiGRCD adds the vectors of an item's categories to the item's own vector", "True or False", lambda x: isinstance(x, bool)),
+    "caser_window": Key("how many of the last items CaserCD looks at", "a whole number, 1 or more", _positive_int),
     "dacsr_lambda": Key("weight of calibration in DACSR's loss", "a number in [0, 1]", _number(lambda x: 0 <= x <= 1)),
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
@@ -142,22 +142,22 @@ RECBOLE_KEYS = {
     "train_batch_size": Key("sequences per training batch", "a whole number, 1 or more", _positive_int),
     "eval_batch_size": Key("users per evaluation batch", "a whole number, 1 or more", _positive_int),
     "eval_step": Key("epochs between validations", "a whole number, 1 or more", _positive_int),
-    "stopping_step": Key("validations without a better one before stopping", "a whole number", lambda x: is_whole(x) and x >= 0),
+    "stopping_step": Key("stop after this many validations without a better one", "a whole number", lambda x: is_whole(x) and x >= 0),
     "hidden_dropout_prob": Key(
-        "dropout of a transformer's layers", f"a number in [0, 1), or {AUTO}: more where items have few interactions",
+        "dropout of a transformer's layers", f"a number in [0, 1), or {AUTO}: larger if items have few interactions",
         lambda x: x == AUTO or _number(lambda y: 0 <= y < 1)(x),
     ),
-    "use_gpu": Key("whether to use a GPU where there is one", "True or False", lambda x: isinstance(x, bool)),
+    "use_gpu": Key("whether to use a GPU if there is one", "True or False", lambda x: isinstance(x, bool)),
     "seed": Key("random seed", "a whole number from 0 to 4294967295", lambda x: is_whole(x) and 0 <= x < 2**32),
-    "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such", lambda x: all(map(_positive_int, listed(x))) and x != []),
-    "metrics": Key("evaluation metrics", "a name or a list of names", lambda x: all(isinstance(n, str) for n in listed(x)) and x != []),
-    "valid_metric": Key("what chooses the best epoch", "a metric, such as NDCG@10", _text_or_none),
-    "eval_args": Key("evaluation setting", "a dict", lambda x: isinstance(x, dict)),
+    "topk": Key("list lengths K", "a whole number, 1 or more, or a list of such numbers", lambda x: all(map(_positive_int, listed(x))) and x != []),
+    "metrics": Key("metrics that are measured", "a name or a list of names", lambda x: all(isinstance(n, str) for n in listed(x)) and x != []),
+    "valid_metric": Key("metric that chooses the best epoch", "a metric, such as NDCG@10", _text_or_none),
+    "eval_args": Key("how the data is split and evaluated", "a dict", lambda x: isinstance(x, dict)),
     "val_interval": Key(
         "interactions to keep", 'a dict of intervals in quotes, such as {rating: "[4,inf)"}, or of lists of names, or None',
         lambda x: x is None or _intervals(x),
     ),
-    "train_neg_sample_args": Key("training negatives", "a dict or None", lambda x: x is None or isinstance(x, dict)),
+    "train_neg_sample_args": Key("how negatives are drawn in training", "a dict or None", lambda x: x is None or isinstance(x, dict)),
 }  # fmt: skip
 
 # Keys that RecBole reads and that are in none of its lists and yaml files.

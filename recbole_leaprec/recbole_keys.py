@@ -174,7 +174,7 @@ def _of_defaults(name: str, defaults: Sequence[Any]) -> Kind:
     if lists:
         inside = [one for value in lists for one in value]
         own = _of_defaults(name, inside) if inside else ANYTHING
-        kinds.append(_list_of(own, "a list" if own is ANYTHING else f"a list, each of it {own.allowed}"))
+        kinds.append(_list_of(own, "a list" if own is ANYTHING else f"a list in which each value is {own.allowed}"))
     if any(isinstance(value, dict) for value in defaults):
         kinds.append(BY_NAME)
     if any(value is None for value in defaults):

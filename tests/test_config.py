@@ -95,7 +95,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"rerank_candidates": 5}, "rerank_candidates must be at least the largest K, 10"),
         ({"mask_history": "yes"}, "mask_history .* must be True, False, or training .*, got 'yes'"),
         ({"train_positions": "first"}, "train_positions .* must be all, last, or None"),
-        ({"topk": [0, 10]}, r"topk .* must be a whole number, 1 or more, or a list of such, got \[0, 10\]"),
+        ({"topk": [0, 10]}, r"topk .* must be a whole number, 1 or more, or a list of such numbers, got \[0, 10\]"),
         ({"topk": "ten"}, "topk .* got 'ten'"),
         ({"topk": [5]}, "valid_metric must be one of Hit@5, NDCG@5, SKL@5, CKL@5 .*, got 'NDCG@10'"),
         ({"metrics": ["Hit", "NDCK"]}, "unknown ranking metric 'NDCK'; did you mean 'ndcg'?"),

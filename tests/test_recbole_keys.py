@@ -74,7 +74,7 @@ def test_every_key_refuses_some_odd_values_with_its_name_and_what_it_takes(name)
         ("--load_col=[a]", "load_col must be a dict or None, got ['a']"),
         ('--seq_separator=""', "seq_separator must be a text of at least one sign, got ''"),
         ("--worker=-1", "worker must be a whole number, 0 or more, got -1"),
-        ("--mlp_hidden_size=[a]", "mlp_hidden_size must be a list, each of it a whole number, 1 or more, got ['a']"),
+        ("--mlp_hidden_size=[a]", "mlp_hidden_size must be a list in which each value is a whole number, 1 or more, got ['a']"),
     ],
 )  # fmt: skip
 def test_odd_values_are_answered_in_one_line_and_nothing_is_left(tmp_path, monkeypatch, capsys, given, message):

@@ -13,13 +13,16 @@ _KINDS = {
     "min_rating": (Number(), "keep interactions with this rating and above"),
     "duplicates": (
         OneOf(DUPLICATES),
-        "keep all; rows: leave out repeats of a user, an item and a time; first or last: keep one of each user and item",
+        "keep: all; rows: leave out rows that repeat a user, an item and a time; first or last: keep one event per user and item",
     ),
-    "one_per_day": (Flag(), "keep one interaction per user and day (UTC), the first"),
-    "min_user_interactions": (Whole(), "leave out users with fewer; repeated with min_item_interactions until both hold"),
+    "one_per_day": (Flag(), "keep only the first interaction per user and day (UTC)"),
+    "min_user_interactions": (
+        Whole(),
+        "leave out users with fewer interactions; repeated with min_item_interactions until both hold",
+    ),
     "min_item_interactions": (
         Whole(),
-        "leave out items with fewer; with 0, items that nobody has taken stay in the catalogue",
+        "leave out items with fewer interactions; with 0, items that nobody has taken stay in the catalogue",
     ),
     "need_category": (Flag(), "leave out items without a category"),
 }

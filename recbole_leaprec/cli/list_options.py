@@ -8,14 +8,17 @@ from recbole_leaprec.cli.options import File, option
 
 _RULES = (
     option(
-        "allow", File(), "a text file with the items that lists may hold, one per line", shown="all that the model knows"
+        "allow",
+        File(),
+        "a text file with the items that lists may hold, one per line",
+        shown="all items that the model knows",
     ),
     option("deny", File(), "a text file with items that no list may hold, one per line", shown="none"),
     option(
         "items",
         File(),
-        "a table with the columns item and categories, for categories that have changed",
-        shown="those of the model",
+        "a table with the columns item and categories; it replaces the categories that the model was trained with",
+        shown="the model's categories",
     ),
 )
 

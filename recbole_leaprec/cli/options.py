@@ -171,4 +171,4 @@ CHECKPOINT = option("checkpoint", Checkpoint(), "the model.pth of a run", needed
 
 def output_dir(shown: str) -> Callable[[Any], Any]:
     """Where the files of a command go."""
-    return option("output_dir", Folder(), "where everything goes", shown=shown)
+    return option("output_dir", Folder(), "folder for all files of this command", shown=shown)

@@ -18,9 +18,11 @@ def published_options(name: str, filters: Filters) -> Callable[[Any], Any]:
     """The folder of the files, the new folder, and the filters with the paper's settings."""
 
     def add(function: Any) -> Any:
-        function = option("max_bad", Whole(), "how many lines of a file may be beyond reading", MAX_BAD_LINES)(function)
+        function = option("max_bad", Whole(), "how many unreadable lines a file may have", MAX_BAD_LINES)(function)
         function = filter_options(filters)(function)
-        function = option("out", Folder(), "the new folder; its name is the dataset's", f"dataset/{name}")(function)
+        function = option("out", Folder(), "the new folder; its name becomes the dataset's name", f"dataset/{name}")(
+            function
+        )
         return option("raw", Folder(), "the folder that holds the publisher's files", needed=True)(function)
 
     return add

@@ -10,7 +10,7 @@ from recbole_leaprec.cli.command import command, loading
 
 @command("doctor", keys=())
 def doctor(keys: dict[str, Any]) -> int | None:
-    """Show versions, threads, devices and folders, and what is missing for which command; 1 is returned if something is."""
+    """Show versions, threads, devices and folders, and what is missing for which command. The exit code is 1 if something is missing."""
     with loading("every package that a command needs"):
         findings = examination.doctor()
     print(examination.told(findings))

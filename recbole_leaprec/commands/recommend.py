@@ -16,22 +16,22 @@ from recbole_leaprec.keys import RECOMMENDATION_KEYS
 @option(
     "out",
     File(),
-    "a .parquet, .csv or .trec file to write, which is not there yet; or a folder, where histories are one",
+    "a new .parquet, .csv or .trec file to write; a folder if --histories is a folder",
     needed=True,
 )
 @option(
     "histories",
     File(),
-    "a .parquet or .csv file with columns user and items, and leave_out if some must not be in a user's list; with --engine=ray also "
-    "a folder of .parquet files, such as s3://bucket/folder: each becomes a file of lists",
+    "a .parquet or .csv file with the columns user and items and, optionally, leave_out (items that this user's list must not hold); with --engine=ray also "
+    "a folder of .parquet files, such as s3://bucket/folder: each of them gives a file of lists",
     shown="all users of the dataset",
 )
 @list_rules
 @option("k", Count(), "items per list", LIST_LENGTH)
-@option("titles", Flag(), "the items' names in a column of their own, where the model was trained with a title_field", True)
-@option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")
-@option("workers", Count(), "processes of the Ray engine", shown="one per CPU")
-@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+@option("titles", Flag(), "whether to write the items' titles, if the model was trained with a title_field", True)
+@option("engine", OneOf(ENGINES), "local: this process; ray: several processes or machines, with Ray Data", "local")
+@option("workers", Count(), "how many processes --engine=ray starts", shown="one per CPU")
+@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
 def recommend(keys: dict[str, Any], **options: Any) -> None:
     """Write calibrated lists for all users, or for a file of histories.
 

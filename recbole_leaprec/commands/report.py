@@ -19,13 +19,18 @@ from recbole_leaprec.keys import MEASUREMENT_KEYS
     about_keys=f"Keys that can be changed for runs that have not been measured: {', '.join(sorted(MEASUREMENT_KEYS))}",
 )
 @click.argument("folder", nargs=-1)
-@option("out", File(), "the page; its tables and pictures go beside it", shown="output/report-<time>/report.html")
-@option("users", Count(), "how many users can be looked at", EXPLORED_USERS)
-@option("rerankers", Names(), "names with commas, for runs that have not been measured", shown=",".join(REPORT_RERANKERS))
+@option("out", File(), "the page; its tables and pictures are written beside it", shown="output/report-<time>/report.html")
+@option("users", Count(), "how many users the user explorer offers", EXPLORED_USERS)
+@option(
+    "rerankers",
+    Names(),
+    "rerankers with commas between them, for runs that have not been measured",
+    shown=",".join(REPORT_RERANKERS),
+)
 @option(
     "lambdas",
     Lambdas(),
-    "start:stop:step, or numbers with commas, for the same",
+    "start:stop:step, or numbers with commas, for runs that have not been measured",
     shown=",".join(f"{lam:g}" for lam in REPORT_LAMBDAS),
 )
 def report(
@@ -36,7 +41,7 @@ def report(
     rerankers: list[str] | None,
     lambdas: list[float] | None,
 ) -> None:
-    """Make one page, report.html, out of the folders of runs, trade-offs or a study: curves, comparisons, users.
+    """Make one page, report.html, from the folders of runs, trade-offs or a study: curves, comparisons, users.
 
     leaprec report output/SASRecCD-ml-100k-20240101-120000
     leaprec report output/run1 output/run2 --out=page/report.html

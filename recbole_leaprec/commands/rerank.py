@@ -13,42 +13,48 @@ from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
 @command(
     "rerank",
     keys=RERANK_KEYS,
-    about_keys="Keys of the method, as for every other command: " + ", ".join(sorted(RERANK_KEYS)),
+    about_keys="Keys that it takes: " + ", ".join(sorted(RERANK_KEYS)),
     listed=RERANK_KEYS,
 )
 @option(
     "candidates",
     File(),
-    "a .csv, .tsv or .parquet file with the columns user, item and score; with --engine=ray also a folder of .parquet files, where all "
-    "rows of a user are in one file, and the history or the preference is in the file of the same name of a folder, too",
+    "a .csv, .tsv or .parquet file with the columns user, item and score; with --engine=ray also a folder of .parquet files: all "
+    "rows of a user must be in one file, and the user's history or preference in the file of the same name in the other folder",
     needed=True,
 )
-@option("items", File(), "one with the columns item and categories", needed=True)
+@option("items", File(), "a table with the columns item and categories", needed=True)
 @option(
-    "histories", File(), "one with the columns user and items, or user, item and timestamp", shown="none, with --preferences"
+    "histories",
+    File(),
+    "a table with the columns user and items, or user, item and timestamp",
+    shown="none; give --preferences then",
 )
 @option(
     "preferences",
     File(),
-    "one with the columns user, category and share, which are made to sum to 1 for each user; in the place of histories",
-    shown="none, with --histories",
+    "a table with the columns user, category and share, instead of histories; the shares of a user are scaled to sum to 1",
+    shown="none; give --histories then",
 )
 @option(
     "out",
     File(),
-    "a .parquet, .csv or .trec file to write, which is not there yet; or a folder, where candidates are one",
+    "a new .parquet, .csv or .trec file to write; a folder if --candidates is a folder",
     needed=True,
 )
 @option("k", Count(), "items per list", LIST_LENGTH)
 @option(
-    "category_separator", Text(), "what stands between categories; list for lists, none for one per item", shown="guessed"
+    "category_separator",
+    Text(),
+    "the sign between categories; list for lists, none for one category per item",
+    shown="guessed",
 )
-@option("max_bad", Whole(), "how many lines of a file may be beyond reading", MAX_BAD_LINES)
-@option("engine", OneOf(ENGINES), "local, or ray for Ray Data over a cluster", "local")
-@option("workers", Count(), "processes of the Ray engine", shown="one per CPU")
-@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+@option("max_bad", Whole(), "how many unreadable lines a file may have", MAX_BAD_LINES)
+@option("engine", OneOf(ENGINES), "local: this process; ray: several processes or machines, with Ray Data", "local")
+@option("workers", Count(), "how many processes --engine=ray starts", shown="one per CPU")
+@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
 def rerank(keys: dict[str, Any], **options: Any) -> None:
-    """Make calibrated lists out of the candidates of any recommender: a table of users, items and scores.
+    """Make calibrated lists from the candidates of any recommender: a table of users, items and scores.
 
     leaprec rerank --candidates=scores.parquet --items=items.parquet --histories=events.parquet --out=lists.parquet
     leaprec rerank --candidates=scores.csv --items=items.csv --histories=h.csv --out=lists.csv --reranker=setwise --target_skl=0.1

@@ -18,20 +18,20 @@ from recbole_leaprec.serve.settings import HOST, PORT, TOKEN, Limits
     "serve",
     keys=SERVICE_KEYS,
     about_keys=f"Keys that can be changed: {', '.join(sorted(SERVICE_KEYS))}\n"
-    f"Where the environment has {TOKEN}, requests must bring it as their bearer token.",
+    f"If {TOKEN} is set in the environment, requests must send it as their bearer token.",
 )
 @CHECKPOINT
-@option("host", Text(), "where to listen; 0.0.0.0 for every network that the machine is in", HOST)
-@option("port", Whole(), "where to listen; 0 for any port that is free", PORT)
+@option("host", Text(), "address to listen on; 0.0.0.0 for all networks of this machine", HOST)
+@option("port", Whole(), "port to listen on; 0 for any free port", PORT)
 @list_rules
-@option("k", Count(), "items per list, where a request does not say", LIST_LENGTH)
-@option("batch", Count(), "requests that are scored together, at most", Limits.batch)
-@option("max_waiting", Count(), "requests that may wait for their turn; one more is refused", Limits.waiting)
-@option("max_seconds", Number(above=0), "how long a request may take", Limits.seconds)
-@option("max_k", Count(), "items per list that a request may ask for", Limits.k)
-@option("max_items", Count(), "items of a history, or candidates, that a request may have", Limits.items)
-@option("max_body", Count(), "bytes that a request may have", Limits.body)
-@option("threads", Count(), "threads that score", 1)
+@option("k", Count(), "items per list, if a request does not say", LIST_LENGTH)
+@option("batch", Count(), "how many requests are scored together, at most", Limits.batch)
+@option("max_waiting", Count(), "how many requests may wait for their turn; any more are refused", Limits.waiting)
+@option("max_seconds", Number(above=0), "how many seconds a request may take", Limits.seconds)
+@option("max_k", Count(), "how many items per list a request may ask for", Limits.k)
+@option("max_items", Count(), "how many items of a history, or candidates, a request may have", Limits.items)
+@option("max_body", Count(), "how many bytes a request may have", Limits.body)
+@option("threads", Count(), "how many threads score", 1)
 def serve(
     keys: dict[str, Any],
     host: str,

@@ -11,12 +11,12 @@ from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 
 
 @command("shift", about_keys="Every key of RecBole and the plugin works, such as dataset, data_path and category_field.")
-@option("window", Count(), "items that a category mix is made of", SHIFT_WINDOW)
-@option("longest", Count(), "longest interval: items from the start of a window to that of the later one", SHIFT_LONGEST)
-@option("step", Count(), "from one interval to the next", SHIFT_STEP)
+@option("window", Count(), "items per window", SHIFT_WINDOW)
+@option("longest", Count(), "longest interval: items between the starts of two windows", SHIFT_LONGEST)
+@option("step", Count(), "items from one interval to the next", SHIFT_STEP)
 @output_dir("output/shift-<time>")
 def shift(keys: dict[str, Any], window: int, longest: int, step: int, output_dir: str | None) -> None:
-    """Show how far the category mix of users' histories shifts: KL divergence of windows that start some items apart, for any dataset.
+    """Show how far users' category mixes shift with time: the KL divergence between two windows of a history, by their distance.
 
     leaprec shift --dataset=ml-1m
     leaprec shift --dataset=my-data --data_path=dataset --category_field=genre --longest=100

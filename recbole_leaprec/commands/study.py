@@ -10,12 +10,12 @@ from recbole_leaprec.cli.options import File, option, output_dir
 from recbole_leaprec.interrupt import leaving
 
 
-@command("study", about_keys="Every key of RecBole and the plugin that is given wins over the settings of the file.")
-@option("spec", File(), "the file of a study, such as properties/study/ml-100k.yaml", needed=True)
+@command("study", about_keys="Keys of RecBole and the plugin on the command line win over the settings in the file.")
+@option("spec", File(), "the file that describes the study, such as properties/study/ml-100k.yaml", needed=True)
 @output_dir("output/study-<name of the file>")
 def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> None:
     """Run a whole experiment from a file: train, rerank in every way, compare, and leave a report.
-    The same command goes on after an interruption.
+    After an interruption, the same command goes on.
 
       leaprec study --spec=properties/study/ml-100k.yaml
       leaprec study --spec=properties/study/paper.yaml --data_path=/my/data

@@ -16,10 +16,15 @@ from recbole_leaprec.keys import MEASUREMENT_KEYS
     about_keys=f"With a checkpoint these keys can be changed: {', '.join(sorted(MEASUREMENT_KEYS))}.\n"
     "Without one, every key of RecBole and the plugin works.",
 )
-@option("checkpoint", Text(), "the model.pth of one run or, with commas, of several", shown="train a model first")
-@option("rerankers", Names(), "names with commas", TRADEOFF_RERANKERS)
+@option(
+    "checkpoint",
+    Text(),
+    "the model.pth of a run, or those of several runs with commas between them",
+    shown="train a model first",
+)
+@option("rerankers", Names(), "rerankers with commas between them", TRADEOFF_RERANKERS)
 @option("lambdas", Lambdas(), "start:stop:step, or numbers with commas", LAMBDAS)
-@option("samples", Count(), "resamples of the users for the 95 % intervals", RESAMPLES)
+@option("samples", Count(), "how often the users are resampled for the 95 % intervals", RESAMPLES)
 @output_dir("output/tradeoff-<time>")
 def tradeoff(
     keys: dict[str, Any],
@@ -29,7 +34,7 @@ def tradeoff(
     samples: int,
     output_dir: str | None,
 ) -> None:
-    """Measure many rerankers and lambdas on test, from one pass of scoring, and draw nDCG and HR against S_KL.
+    """Measure many rerankers and lambdas on test, and draw nDCG and HR against S_KL. Users are scored once.
 
     leaprec tradeoff --model=SASRecCD --dataset=ml-1m --rerankers=leaprec,calirec,calirec_plus --lambdas=0:1:0.1
     leaprec tradeoff --checkpoint=output/a/model.pth,output/b/model.pth --rerankers=leaprec,setwise

@@ -18,18 +18,27 @@ _OWN = ", ".join(sorted(name for name in own_models() if name not in recbole_mod
 
 @command(
     "train",
-    about_keys=f"""models: {_OWN}; <Any>CD for RecBole's other sequential models, such as NARMCD; and these as they are, such as NARM
+    about_keys=f"""models: {_OWN}; <Any>CD for RecBole's other sequential models, such as NARMCD; and RecBole's models without the CD loss, such as NARM
 commands: {", ".join(command_names())}; `leaprec <command> --help` says more
 
 Every key of RecBole and the plugin works as --key=value, and in yaml files: --config_files="a.yaml b.yaml".""",
     listed=PLUGIN_KEYS,
 )
-@option("resume", Folder(), "the folder of a training that was killed, to go on with", shown="a new training")
-@option("engine", OneOf(ENGINES), "local: this process trains; ray: several do together, over Ray Train", "local")
-@option("workers", Count(), "processes of --engine=ray; train_batch_size is that of all together", shown="one per CPU")
-@option("cpus_per_worker", Number(above=0), "CPUs of each worker of --engine=ray", 1.0)
-@option("gpus_per_worker", Number(), "GPUs of each worker of --engine=ray", 0.0)
-@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
+@option(
+    "resume", Folder(), "the folder of a training that was killed; it goes on after its last epoch", shown="a new training"
+)
+@option(
+    "engine", OneOf(ENGINES), "local: this process trains; ray: several processes train together, with Ray Train", "local"
+)
+@option(
+    "workers",
+    Count(),
+    "how many processes --engine=ray starts; train_batch_size is for all of them together",
+    shown="one per CPU",
+)
+@option("cpus_per_worker", Number(above=0), "CPUs per worker of --engine=ray", 1.0)
+@option("gpus_per_worker", Number(), "GPUs per worker of --engine=ray", 0.0)
+@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
 def train(
     keys: dict[str, Any],
     resume: str | None,

@@ -16,26 +16,31 @@ _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
 """What a search that goes on can be given."""
 
 
-@command("tune", about_keys="Every key of RecBole and the plugin that is given holds for all trials.")
-@option("space", File(), "file of distributions, yaml or RecBole's hyper.test form", shown="none; needed for a new search")
+@command("tune", about_keys="Keys of RecBole and the plugin on the command line hold for all trials.")
+@option(
+    "space",
+    File(),
+    "a file of the values to try, in yaml or in RecBole's hyper.test form",
+    shown="none; needed for a new search",
+)
 @option(
     "objective",
     Text(),
-    "a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10; on validation",
+    "what to look for on validation: a metric, 'ndcg@10 subject to skl@10 <= 0.3', or hypervolume@10",
     shown="valid_metric",
 )
 @option("trials", Count(), "how many trials", shown=str(TRIALS))
 @option("search", OneOf(SEARCHES), "tpe (Optuna) or random", "tpe")
 @option("early_stopping", Flag(), "whether ASHA stops trials that fall behind", True)
-@option("concurrent", Count(), "trials at a time", shown="as many as there is room for")
-@option("cpus_per_trial", Number(above=0), "CPUs per trial, and torch threads", 1)
-@option("gpus_per_trial", Number(), "GPUs per trial, parts allowed; with 0, trials run on CPUs", 0)
-@option("ray_address", Text(), "an existing cluster, host:port; or RAY_ADDRESS", shown="a local one")
-@option("resume", Flag(), "go on with the search in output_dir, as it was started; trials may be more", False)
+@option("concurrent", Count(), "how many trials run at the same time", shown="as many as fit")
+@option("cpus_per_trial", Number(above=0), "CPUs per trial; torch uses as many threads", 1)
+@option("gpus_per_trial", Number(), "GPUs per trial, also fractions; with 0, trials run on CPUs", 0)
+@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@option("resume", Flag(), "go on with the search in output_dir, with the same settings; --trials may be larger", False)
 @output_dir("output/tune-<time>")
 @click.pass_context
 def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir: str | None, **options: Any) -> int | None:
-    """Search for hyperparameters with Ray Tune, on validation, and evaluate the winner on test, once.
+    """Search for hyperparameters with Ray Tune. Trials are compared on validation; only the winner is measured on test.
 
     leaprec tune --space=properties/tune/SASRecCD.yaml --dataset=ml-1m --trials=20 --epochs=50
     leaprec tune --space=my.yaml --objective="ndcg@10 subject to skl@10 <= 0.3"

@@ -12,14 +12,14 @@ from recbole_leaprec.keys import MEASUREMENT_KEYS
 
 @command("users", keys=MEASUREMENT_KEYS, about_keys=f"Keys that can be changed: {', '.join(sorted(MEASUREMENT_KEYS))}")
 @CHECKPOINT
-@option("user", Text(), "a user of the dataset, for a case study", shown="no case study")
-@option("reranker", Text(), "its name", "leaprec")
+@option("user", Text(), "a user of the dataset whose lists to show", shown="none")
+@option("reranker", Text(), "name of the reranker", "leaprec")
 @option("lambdas", Lambdas(), "start:stop:step, or numbers with commas", USERS_LAMBDAS)
 @output_dir("output/users-<time>")
 def users(
     keys: dict[str, Any], checkpoint: str, user: str | None, reranker: str, lambdas: list[float], output_dir: str | None
 ) -> None:
-    """Show how S_KL spreads over the test users at several lambdas, and for one user the lists at each.
+    """Show how S_KL spreads over the test users at several lambdas. With --user, show that user's list at each lambda.
 
     leaprec users --checkpoint=output/SASRecCD-ml-100k-20240101-120000/model.pth
     leaprec users --checkpoint=... --user=42 --lambdas=0,0.3,0.9

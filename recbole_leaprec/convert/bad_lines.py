@@ -45,4 +45,4 @@ class BadLines:
         if not self.count:
             return ""
         lines = "1 line" if self.count == 1 else f"{self.count:,} lines"
-        return f"{lines} of {self.path.name} left out, beyond reading: {'; '.join(self.first)}"
+        return f"{lines} of {self.path.name} left out as unreadable: {'; '.join(self.first)}"

@@ -187,7 +187,7 @@ def convert_csv(
     """Read the files as planned and write atomic files, with their settings, into the folder `out`.
 
     Args:
-        max_bad: how many lines of a file may be beyond reading.
+        max_bad: how many unreadable lines a file may have.
 
     Raises:
         ValueError: nothing is written then.

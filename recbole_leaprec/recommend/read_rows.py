@@ -58,7 +58,7 @@ def share_rows(table: Table, catalogue: Catalogue, bad: BadLines, show_progress:
 def _columns(
     table: Table, columns: Sequence[str], option: str, bad: BadLines, show_progress: bool, coded: Sequence[str]
 ) -> Iterator[list[pa.Array]]:
-    """The columns; rows without a user, or without an item or a time of their own, are beyond reading. ValueError without any row."""
+    """The columns; rows without a user, or without an item or a time of their own, are unreadable. ValueError without any row."""
     for column in columns:
         table.check(column, option)
     some = False

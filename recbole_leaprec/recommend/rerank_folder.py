@@ -132,7 +132,7 @@ def rerank_folder(
             counts.add({name: counted[name] for name in counts.numbers()})
             sums = {name: value + counted[name] for name, value in sums.items()}
     lines = [
-        (sums[BAD], "lines were left out, beyond reading"),
+        (sums[BAD], "lines were left out as unreadable"),
         (
             sums[UNKNOWN],
             "items, those of each file counted, have no row among the items and count as items without a category",

@@ -18,16 +18,16 @@ from recbole_leaprec.reranking.registry import get_reranker
 
 KEYS = {
     "title": "what the report is called",
-    "datasets": "the whole study is run on each of them; without, on the dataset of the settings",
-    "settings": "keys of RecBole and the plugin for all models, the dataset among them",
+    "datasets": "the study is run on each of them; if there are none, on the dataset in `settings`",
+    "settings": "keys of RecBole and the plugin for all models, such as the dataset",
     "backbones": "models of RecBole; each is trained as its CD twin, with the settings of every variant",
-    "variants": "name: settings; one with a model of its own is trained once, not for every backbone",
+    "variants": "name: settings; a variant that names a model of its own is trained once, not for every backbone",
     "seeds": "every model is trained with each of them",
-    "lambdas": "of every reranker that has none of its own",
+    "lambdas": "lambdas of every reranker that has none of its own",
     "methods": "name: {variant, reranker, lambdas}",
-    "ablations": "as methods, drawn apart, with the reference",
+    "ablations": "as methods, but drawn in a picture of their own, with the reference",
     "reference": "the method that all others are tested against",
-    "match": "S_KL levels at which methods are compared; some of the reference's own where there are none",
+    "match": "S_KL levels at which methods are compared; if there are none, some levels of the reference",
 }
 
 

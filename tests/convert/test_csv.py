@@ -347,7 +347,7 @@ def test_lines_beyond_reading_are_counted_and_too_many_stop_the_run(files, tmp_p
     words = ["data", "csv", f"--interactions={files[0]}", f"--items={files[1]}", "--show_progress=False"]
     assert main([*words, f"--out={tmp_path / 'shop'}"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("4 lines of events.csv left out, beyond reading: line 42: 2 columns and not 4: 'just,two'")
+    assert first.startswith("4 lines of events.csv left out as unreadable: line 42: 2 columns and not 4: 'just,two'")
     assert main([*words, f"--out={tmp_path / 'again'}", "--max_bad=3"]) == 2
     assert "more than 3 lines cannot be read (--max_bad)" in capsys.readouterr().err
     assert not (tmp_path / "again").exists()

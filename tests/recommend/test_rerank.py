@@ -174,7 +174,7 @@ def test_odd_files_are_told_and_counted_and_no_user_is_lost(tmp_path, monkeypatc
     assert main(["rerank", *words]) == 0
     check_odd(pd.read_parquet(tmp_path / "lists.parquet"))
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"2 lines of candidates.{kind} left out, beyond reading: a line: no user in row")
+    assert told[0].startswith(f"2 lines of candidates.{kind} left out as unreadable: a line: no user in row")
     assert told[1:-1] == TOLD
     assert told[-1].startswith("7 lists at lambda 0.3 in ")
     expected = rerank_frame(*odd_tables(), k=4).sort_values(["user", "rank"], ignore_index=True)

@@ -18,38 +18,50 @@ if TYPE_CHECKING:
 
 
 @command("data csv", keys=("show_progress",))
-@option("interactions", File(), "a .csv, .tsv or .parquet file of events; text files may be packed with gzip", needed=True)
 @option(
-    "out", Folder(), "the new folder; its name is the dataset's, such as dataset/shop", shown="dataset/<name of the file>"
+    "interactions", File(), "a .csv, .tsv or .parquet file of events; text files may be compressed with gzip", needed=True
 )
-@option("items", File(), "a second file with the items' categories, and titles", shown="they are in the first")
+@option(
+    "out",
+    Folder(),
+    "the new folder, such as dataset/shop; its name becomes the dataset's name",
+    shown="dataset/<name of the file>",
+)
+@option(
+    "items", File(), "a second file with the items' categories and, optionally, titles", shown="they are in the first file"
+)
 @option("user", Text(), "the column of the user", shown="guessed")
 @option("item", Text(), "the column of the item", shown="guessed")
 @option("time", Text(), "the column of the time", shown="guessed")
-@option("rating", Text(), "the column of the rating", shown="guessed; there need be none")
+@option("rating", Text(), "the column of the rating", shown="guessed; optional")
 @option("categories", Text(), "the column of the categories", shown="guessed")
-@option("title", Text(), "the column of the items' titles", shown="guessed; there need be none")
-@option("item_in_items", Text(), "the column of the item in the second file", shown="as in the first, or guessed")
+@option("title", Text(), "the column of the items' titles", shown="guessed; optional")
 @option(
-    "category_separator", Text(), "what stands between categories; list for lists, none for one per item", shown="guessed"
+    "item_in_items", Text(), "the column of the item in the second file", shown="the same as in the first file, or guessed"
+)
+@option(
+    "category_separator",
+    Text(),
+    "the sign between categories; list for lists, none for one category per item",
+    shown="guessed",
 )
 @option("no_category", Text(), "the text in your file that means no category", NO_CATEGORY)
 @option(
     "time_format",
     Text(),
-    "seconds, milliseconds, microseconds, nanoseconds, iso, or a pattern such as %d/%m/%Y; UTC where there is no zone",
+    "seconds, milliseconds, microseconds, nanoseconds, iso, or a pattern such as %d/%m/%Y; UTC if there is no time zone",
     shown="guessed",
 )
-@option("delimiter", Text(), "what stands between columns", shown="guessed")
-@option("encoding", Text(), "of the text files, both of them", "utf-8")
-@option("quotes", Flag(), "whether quotes may stand around a text; if not, they are part of it", True)
+@option("delimiter", Text(), "the sign between columns", shown="guessed")
+@option("encoding", Text(), "encoding of both text files", "utf-8")
+@option("quotes", Flag(), "whether texts may be in quotes; if False, quotes are part of the text", True)
 @filter_options(Filters())
-@option("max_bad", Whole(), "how many lines may be beyond reading", MAX_BAD_LINES)
+@option("max_bad", Whole(), "how many unreadable lines a file may have", MAX_BAD_LINES)
 @option("dry_run", Flag(), "show the guesses and ten rows, and write nothing", False)
 def csv(
     keys: dict[str, Any], interactions: str, out: str | None, items: str | None, dry_run: bool, max_bad: int, **options: Any
 ) -> None:
-    """Make a dataset out of a table of events: CSV, TSV or Parquet. Columns are guessed by their names, and shown.
+    """Make a dataset from a table of events: CSV, TSV or Parquet. Columns are guessed from their names, and shown.
 
     leaprec data csv --interactions=events.csv --items=items.csv --out=dataset/shop --dry_run=True
     leaprec data csv --interactions=ratings.csv --items=movies.csv --out=dataset/movies --min_rating=4

@@ -18,7 +18,7 @@ from recbole_leaprec.cli.options import output_dir
 @click.argument("dataset", required=False)
 @output_dir("output/describe-<time>")
 def describe(keys: dict[str, Any], dataset: str | None, output_dir: str | None) -> None:
-    """Show the sizes of a dataset (the paper's Table 1), its categories, and how users' category mixes shift; as text, json and a picture.
+    """Show the sizes of a dataset (the paper's Table 1), its categories, and how users' category mixes shift, as text, json and a picture.
 
     leaprec data describe ml-100k
     leaprec data describe shop --data_path=dataset

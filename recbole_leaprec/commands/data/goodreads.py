@@ -12,7 +12,7 @@ from recbole_leaprec.convert.paper import FILTERS
 @command("data goodreads", keys=("show_progress",))
 @published_options("goodreads", FILTERS["goodreads"])
 def goodreads(keys: dict[str, Any], **options: Any) -> None:
-    """Make a dataset out of the files of Goodreads as they are published, with the paper's filters:
+    """Make a dataset from the published files of Goodreads, with the paper's filters:
     goodreads_reviews_spoiler.json.gz (or goodreads_interactions_dedup.json.gz) and
     goodreads_book_genres_initial.json.gz.
 

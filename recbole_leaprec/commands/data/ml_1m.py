@@ -12,7 +12,7 @@ from recbole_leaprec.convert.paper import FILTERS
 @command("data ml-1m", keys=("show_progress",))
 @published_options("ml-1m", FILTERS["ml-1m"])
 def ml_1m(keys: dict[str, Any], **options: Any) -> None:
-    """Make a dataset out of the files of MovieLens-1M as they are published, with the paper's filters:
+    """Make a dataset from the published files of MovieLens-1M, with the paper's filters:
     ratings.dat and movies.dat.
 
       leaprec data ml-1m --raw=downloads

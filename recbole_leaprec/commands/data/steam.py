@@ -12,7 +12,7 @@ from recbole_leaprec.convert.paper import FILTERS
 @command("data steam", keys=("show_progress",))
 @published_options("steam", FILTERS["steam"])
 def steam(keys: dict[str, Any], **options: Any) -> None:
-    """Make a dataset out of the files of Steam as they are published, with the paper's filters:
+    """Make a dataset from the published files of Steam, with the paper's filters:
     steam_reviews.json.gz and steam_games.json.gz.
 
       leaprec data steam --raw=downloads
