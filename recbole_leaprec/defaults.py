@@ -1,5 +1,8 @@
 """What commands do unless they are told otherwise. Their functions and their `--help` read it here."""
 
+SMALLEST_BETA = 1e-15
+"""What is divided by a smaller one, and by the smallest share of a preference that counts, is more than a float32 can hold."""
+
 LAMBDAS = tuple(step / 10 for step in range(11))
 """What a trained model is reranked with for its trade-off curve, or to find its best lambda."""
 

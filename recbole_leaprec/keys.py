@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from recbole_leaprec.defaults import ENGINES
+from recbole_leaprec.defaults import ENGINES, SMALLEST_BETA
 from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
 from recbole_leaprec.dropout import AUTO
 from recbole_leaprec.lr_schedule import SCHEDULES
@@ -85,7 +85,7 @@ PLUGIN_KEYS = {
     "category_field": Key("field that holds the items' categories", "the name of a field of the .item file", _text_or_none),
     "title_field": Key("field that holds the items' titles, for lists and reports", "the name of a field of the .item file", _text_or_none),
     "alpha": Key("decay of the sequential preference per step", "a number in (0, 1]", _number(lambda x: 0 < x <= 1)),
-    "beta": Key("smoothing of the KL divergence, which keeps it finite", "a number in (0, 1)", _number(lambda x: 0 < x < 1)),
+    "beta": Key("smoothing of the KL divergence, which keeps it finite", f"a number in [{SMALLEST_BETA:g}, 1)", _number(lambda x: SMALLEST_BETA <= x < 1)),
     "loss_type": Key(
         "training loss of a model whose name ends in CD", f"{' or '.join(LOSS_TYPES)}; RecBole's for other models", _text_or_none
     ),

@@ -93,6 +93,7 @@ class ItemCategories:
     def _index(self, size: Tensor, members: Tensor) -> None:
         """The tables of profiles with so many categories each, out of `profile_of_item`."""
         self.members, self.member_begin = members, _begin(size)
+        self._largest = int(size.max())
         self.items_by_profile = self.profile_of_item.argsort(stable=True)
         self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(size)))
         # A pair as one number: logs are taken for those that occur alone.
@@ -190,13 +191,24 @@ class ItemCategories:
             >>> categories.add_shares(torch.zeros(1, 2), torch.tensor([[1, 2, 2]]))
             tensor([[0.5000, 2.5000]])
         """
-        of, category, share = self.entries(items.flatten())
-        of = of // (items[0].numel() if len(items) else 1)
-        if weights is not None:
-            share = share * weights[of]
-        row = of if rows is None else rows[of]
-        sums.view(-1).index_add_(0, row * self.n_categories + category, share.to(sums.dtype))
+        flat, width = items.flatten(), items[0].numel() if len(items) else 1
+        for some in self._pieces(flat):
+            of, category, share = self.entries(flat[some])
+            of = (of + some.start) // width
+            if weights is not None:
+                share = share * weights[of]
+            row = of if rows is None else rows[of]
+            sums.view(-1).index_add_(0, row * self.n_categories + category, share.to(sums.dtype))
         return sums
+
+    def _pieces(self, items: Tensor) -> list[slice]:
+        """Slices of items `[N]` whose categories are few enough to be held together: one without any stands for all."""
+        if len(items) * self._largest <= _AT_ONCE:  # told without waiting for a device
+            return [slice(0, len(items))]
+        profile = self.profile_of_item[items]
+        before = (self.member_begin[profile + 1] - self.member_begin[profile]).cumsum(0).cpu()
+        edges = torch.searchsorted(before, _AT_ONCE * torch.arange(1, int(before[-1]) // _AT_ONCE + 1)).unique().tolist()
+        return [slice(begin, end) for begin, end in zip([0, *edges], [*edges, len(items)], strict=True) if begin < end]
 
     def shares(self, items: Tensor) -> Tensor:
         """`[..., C]` float64: p(c|i) = 1/n_i for each of the n_i categories of items `[...]`, 0 for the rest."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from recbole_leaprec.core.categories import ItemCategories
+from recbole_leaprec.defaults import SMALLEST_BETA
 from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.reranking.compiled import BadScores
 from recbole_leaprec.reranking.registry import ORDERS, get_reranker
@@ -42,7 +43,7 @@ def rerank(
         k: list length, 1 to I-1.
         method: a name in `RERANKERS`.
         lam: weight of calibration in [0, 1]: 0 is plain top-k, 1 calibration alone.
-        beta: smoothing of Eq. 4, in (0, 1).
+        beta: smoothing of Eq. 4, in [1e-15, 1).
         candidates: rerank the n most relevant items only; None for the method's own number: 1,000 for `mip`, 100 for
             `mcf`, the whole catalogue for the others.
         order: `greedy`, as the method picks them, or `relevance`, the same items by falling score. `setwise`, `mip` and `mcf`
@@ -132,8 +133,8 @@ def _check(
     for lam in lambdas:
         if not 0 <= lam <= 1:
             raise ValueError(f"lam must be in [0, 1], got {lam}")
-    if not 0 < beta < 1:
-        raise ValueError(f"beta must be in (0, 1), got {beta}")
+    if not SMALLEST_BETA <= beta < 1:
+        raise ValueError(f"beta must be in [{SMALLEST_BETA:g}, 1), got {beta}")
     if not 1 <= k < categories.n_items:
         raise ValueError(f"k must be from 1 to the number of items, {categories.n_items - 1}, got {k}")
     if candidates is not None and candidates < k:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, eye_array, hstack
 from torch import Tensor
 
 from recbole_leaprec.core.categories import ItemCategories
@@ -29,13 +30,14 @@ def solve(program: Program) -> Solution:
         return Solution(np.arange(program.k))
     kept = _best_of_each_profile(program)
     scores, shares = program.scores[kept], program.shares[kept]
+    occurs = shares.any(0)  # a category that no candidate has costs the same whatever is chosen
+    p, shares = program.p[occurs], shares[:, occurs]
     n, c = shares.shape
     cost = np.concatenate([-(1 - program.lam) * scores, np.full(c, program.lam)])
-    q = shares.T / program.k
-    identity = np.eye(c)
+    q, identity = csr_array(shares.T / program.k), eye_array(c)
     constraints = [
-        LinearConstraint(np.hstack([q, identity]), program.p, np.inf),  # z >= p - q
-        LinearConstraint(np.hstack([-q, identity]), -program.p, np.inf),  # z >= q - p
+        LinearConstraint(hstack([q, identity]), p, np.inf),  # z >= p - q
+        LinearConstraint(hstack([-q, identity]), -p, np.inf),  # z >= q - p
         LinearConstraint(np.concatenate([np.ones(n), np.zeros(c)])[None], program.k, program.k),
     ]
     result = milp(

@@ -25,6 +25,20 @@ def test_distribution_is_uniform_over_an_items_categories(catalogue):
     assert categories.uncategorised == sum(not own for own in lists[1:])
 
 
+@given(catalogues(), st.integers(1, 7), st.data())
+def test_shares_are_the_same_in_pieces(catalogue, at_once, data):
+    categories = ItemCategories.from_lists(catalogue[1])
+    items = torch.tensor(
+        data.draw(st.lists(st.lists(st.integers(0, categories.n_items - 1), min_size=3, max_size=3), max_size=5))
+    )
+    items = items.view(-1, 3).long()
+    weights = torch.arange(1.0, len(items) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recbole_leaprec.core.categories._AT_ONCE", at_once)
+        got = categories.add_shares(torch.zeros(len(items), categories.n_categories).double(), items, weights=weights)
+    assert torch.allclose(got, reference.rows(categories)[items].sum(1) * weights[:, None])
+
+
 @given(catalogues())
 def test_items_share_a_profile_exactly_when_they_share_their_set_of_categories(catalogue):
     names, lists = catalogue
@@ -46,7 +60,9 @@ def test_some_of_the_items_are_as_if_there_were_no_others(catalogue, data):
     expected = ItemCategories(names, [[], *([index[name] for name in lists[item]] for item in chosen)])
     assert part.__dict__.keys() == expected.__dict__.keys()
     for name, value in expected.__dict__.items():
-        assert getattr(part, name) == value if name == "names" else torch.equal(getattr(part, name), value), name
+        assert getattr(part, name) == value if name in ("names", "_largest") else torch.equal(getattr(part, name), value), (
+            name
+        )
     assert part.uncategorised == expected.uncategorised
 
 

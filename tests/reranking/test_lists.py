@@ -180,7 +180,7 @@ def test_scores_are_left_as_they_were(good):
         ({"method": "leaprek"}, "unknown reranker 'leaprek'; did you mean 'leaprec'?"),
         ({"lam": 1.01}, r"lam must be in \[0, 1\], got 1.01"),
         ({"lam": -0.1}, r"lam must be in \[0, 1\]"),
-        ({"beta": 0.0}, r"beta must be in \(0, 1\)"),
+        ({"beta": 0.0}, r"beta must be in \[1e-15, 1\), got 0\.0"),
         ({"k": 0}, "k must be from 1 to the number of items, 3, got 0"),
         ({"k": 4}, "k must be from 1 to the number of items, 3, got 4"),
         ({"candidates": 1}, "candidates must be at least k = 2, got 1"),
