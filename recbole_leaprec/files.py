@@ -40,6 +40,12 @@ def check_checkpoint(path: str | Path) -> None:
         raise ValueError(f"checkpoint {path} does not exist; it is the model.pth in a run's folder")
 
 
+def check_spec(path: str | Path) -> None:
+    """ValueError if there is no file of a study at `path`."""
+    if not Path(path).is_file():
+        raise ValueError(f"--spec: there is no file {path}; one comes with the plugin, properties/study/ml-100k.yaml")
+
+
 def write_json(path: Path, content: Any) -> None:
     with written_whole(path) as scratch:
         scratch.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,7 @@
-"""The trainer: RecBole's, with category preferences in every batch and reranking in evaluation."""
+"""The trainer: RecBole's, with category preferences in every batch and reranking in evaluation.
+
+The loop over epochs, early stopping and the log lines with their times are RecBole's `Trainer.fit`.
+"""
 
 from __future__ import annotations
 

@@ -162,6 +162,7 @@ def test_the_tensor_core_knows_nothing_of_recbole(package):
         ["--epoch=3"],
         ["--alpha=2"],
         ["evaluate", "--checkpoint=no.pth"],
+        ["study", "--spec=no.yaml"],
     ],
 )
 def test_help_and_a_wrong_key_or_value_are_answered_without_torch_and_recbole(words):

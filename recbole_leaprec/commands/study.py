@@ -7,6 +7,7 @@ from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import File, option, output_dir
+from recbole_leaprec.files import check_spec
 from recbole_leaprec.interrupt import leaving
 
 
@@ -20,6 +21,7 @@ def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> None:
       leaprec study --spec=properties/study/ml-100k.yaml
       leaprec study --spec=properties/study/paper.yaml --data_path=/my/data
     """
+    check_spec(spec)
     with loading():
         from recbole_leaprec.study import study as run
 

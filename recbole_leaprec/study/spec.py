@@ -12,6 +12,7 @@ from typing import Any
 from recbole_leaprec.analysis.measurement import BASE
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.files import check_spec
 from recbole_leaprec.keys import check_alike, check_lambdas
 from recbole_leaprec.reading import read_yaml
 from recbole_leaprec.reranking.registry import get_reranker
@@ -77,8 +78,7 @@ class Spec:
         Raises:
             ValueError: no such file, or something in it that would only be found hours later.
         """
-        if not Path(path).is_file():
-            raise ValueError(f"--spec: there is no file {path}; one comes with the plugin, properties/study/ml-100k.yaml")
+        check_spec(path)
         content = read_yaml(path, "the study")
         if not isinstance(content, dict):
             raise ValueError(f"{path} must hold the keys {', '.join(KEYS)}")
