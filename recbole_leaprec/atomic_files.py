@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Collection, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ NO_NUMBER = ("na", "n/a", "nan", "null", "none")
 TOKEN, FLOAT = "token", "float"
 """RecBole's names for the types of fields that hold one name, and one number; there are sequences of both, too."""
 
+_LOOKED_AT = 1000
+"""Rows that are looked at to tell how a file is meant."""
+
 _BLOCK = 2**23
 """Bytes that Arrow reads at a time."""
 
@@ -34,7 +38,19 @@ def how_to_mend(path: str | Path, config: Any) -> str:
     ]
     if field:
         words.append(f"--categories={field}")
+        if _by_spaces(Path(f"{folder / folder.name}.item"), field, config):
+            words.append("--category_separator= ")
     return f"To mend it: `leaprec data csv {shlex.join(words)}`"
+
+
+def _by_spaces(path: Path, field: str, config: Any) -> bool:
+    """Whether categories stand between spaces, as in atomic files, in a file whose header does not say so."""
+    if not path.is_file() or field not in (columns := columns_of(path, config)):
+        return False
+    with open(path, encoding=config["encoding"] or "utf-8", errors="replace") as file:
+        rows = [line.rstrip("\r\n").split(config["field_separator"]) for line in islice(file, 1, _LOOKED_AT)]
+    texts = [row[columns.index(field)] for row in rows if len(row) == len(columns)]
+    return any(" " in text for text in texts) and not any(sign in text for text in texts for sign in "|[,;")
 
 
 def columns_of(path: str | Path, config: Any) -> list[str]:

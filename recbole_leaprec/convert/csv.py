@@ -320,7 +320,7 @@ def _described(
 
 def _names(value: object, plan: Plan) -> list[str]:
     """The categories of one value."""
-    if value is None:
+    if value is None or str(value).strip() == plan.no_category:  # also where it would be split
         names = []
     elif isinstance(value, list | tuple):
         names = list_names(value)

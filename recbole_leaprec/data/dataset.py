@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -141,23 +141,26 @@ class SequenceDataset(CompatDataset):
             raise ValueError(
                 f"{path} has no field {title!r} (title_field){did_you_mean(title, header)} {_told_fields(path, self.config)}"
             )
-        self._check_quotes(path, field)
+        self._check_texts(path, field)
         if self.field2type[field] not in (FeatureType.TOKEN, FeatureType.TOKEN_SEQ):
             raise ValueError(
                 f"{path}: category_field {field!r} has type {self.field2type[field].value}; it must be token or token_seq"
             )
 
-    def _check_quotes(self, path: Path, field: str) -> None:
-        """ValueError for categories in quotes, as a CSV file may have them: here a quote would be part of a name."""
-        texts = [
-            " ".join(map(str, row)) if isinstance(row, np.ndarray) else str(row) for row in self.item_feat[field][:1000]
-        ]
-        quoted = [line for line, text in enumerate(texts, 2) if len(text) > 1 and text[0] == text[-1] == '"']
-        if len(quoted) > sum(text not in ("", "nan") for text in texts) / 2:
-            raise ValueError(
-                f"{path}, line {quoted[0]}: categories in {field!r} stand in quotes, as {texts[quoted[0] - 2][:80]}, which would "
-                f"become part of their names. {how_to_mend(path, self.config)}"
-            )
+    def _check_texts(self, path: Path, field: str) -> None:
+        """ValueError for categories as a table has them, and no atomic file: in quotes, as printed lists, with | between them, or cut."""
+        if path.with_suffix(".yaml").is_file():  # `leaprec data csv` has written them
+            return
+        rows = enumerate(self.item_feat[field][:1000], 2)
+        texts = {line: " ".join(map(str, row)) if isinstance(row, np.ndarray) else str(row) for line, row in rows}
+        texts = {line: text for line, text in texts.items() if text not in ("", "nan")}
+        for found, most, told in _MISTAKES if self.field2type[field] == FeatureType.TOKEN_SEQ else _MISTAKES[:-1]:
+            lines = [line for line, text in texts.items() if found(text)]
+            if len(lines) > most * len(texts):
+                raise ValueError(
+                    f"{path}, line {lines[0]}: categories in {field!r} {told.format(texts[lines[0]][:80])}. "
+                    f"{how_to_mend(path, self.config)}"
+                )
 
     def _data_filtering(self):
         self._check_items_described()
@@ -292,6 +295,23 @@ class SequenceDataset(CompatDataset):
         rows = read_text(path, self.config, {self.iid_field, field}).drop_duplicates(self.iid_field).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
         return [names.get(token, token) for token in tokens]
+
+
+_MISTAKES: tuple[tuple[Callable[[str], bool], float, str], ...] = (
+    (
+        lambda text: len(text) > 1 and text[0] == text[-1] == '"',
+        0.5,
+        "stand in quotes, as {}, which would become part of their names",
+    ),
+    (
+        lambda text: text[0] + text[-1] == "[]",
+        0.5,
+        "are printed as lists, as {}, whose signs would become part of their names",
+    ),
+    (lambda text: "|" in text, 0.1, "have | between them, as {}, which would be one name"),
+    (lambda text: text[0] + text[-1] == "()" and " " in text, 0.0, "are a name with spaces, {}, which would become several"),
+)
+"""What a text must not look like, in more than which share of the texts, and what to say of one. The last is for sequences alone."""
 
 
 @contextmanager

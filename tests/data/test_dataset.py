@@ -162,6 +162,22 @@ def test_bad_data_is_refused(tmp_path, inter_header, items, changes, message):
             r"toy\.item, line 2: categories in 'genre' stand in quotes, as \"Drama War\"",
         ),
         (
+            lambda inter, item: (inter, item.replace(":token_seq", "").replace(":token", "")),
+            r"toy\.item, line 1: column 'item_id'.*'--category_separator= '",
+        ),
+        (
+            lambda inter, item: (inter, item.replace("Drama War", "['Drama', 'War']").replace("\tWar", "\t['War']")),
+            r"toy\.item, line 2: categories in 'genre' are printed as lists, as \['Drama', 'War'\]",
+        ),
+        (
+            lambda inter, item: (inter, item.replace("Drama War", "Drama|War")),
+            r"toy\.item, line 2: categories in 'genre' have \| between them, as Drama\|War",
+        ),
+        (
+            lambda inter, item: (inter, item.replace("b\tWar", "b\t(no genres listed)")),
+            r"toy\.item, line 3: categories in 'genre' are a name with spaces, \(no genres listed\)",
+        ),
+        (
             lambda inter, item: (inter, item.replace("b\tWar", "b\tWar\t9")),
             r"toy\.item, line 3: 3 fields, and the header has 2",
         ),
@@ -181,7 +197,7 @@ def test_a_mistake_in_atomic_files_is_named_with_its_line_and_the_command_that_m
     settings = {key: value for key, value in SMALL.items() if key != "category_field"}
     mended = create_dataset(LeapRecConfig("SASRecCD", "toy-mended", config_dict={**settings, "data_path": str(folder)}))
     assert tokens_of(mended) == {"u": list("abcd"), "v": list("abcd")}
-    assert set(mended.categories.names) <= {"Drama", "War"}
+    assert set(mended.categories.names) == {"Drama", "War"}
 
 
 def test_missing_times_and_a_missing_item_file_are_refused(tmp_path):
