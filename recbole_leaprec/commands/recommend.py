@@ -46,6 +46,8 @@ def recommend(keys: dict[str, Any], **options: Any) -> None:
     result = run(config_dict=keys, show_progress=keys.get("show_progress", True), **options)
     skl = "" if result["skl"] is None else f", mean S_KL {result['skl']:.4f}"
     print(f"\n{result['users']} lists in {result['seconds']:.1f} s{skl}: {result['out']}")
+    for sentence in result["told"]:
+        print(sentence)
     if result["unknown_items"] or result["empty_histories"]:
         print(
             f"{result['unknown_items']} items of the histories are unknown to the model and were skipped; "

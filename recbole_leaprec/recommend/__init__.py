@@ -55,7 +55,7 @@ def recommend(
 
     Returns:
         How many lists there are (`users`), how many users have seen everything and got none (`without_list`), how many
-        `unknown_items` and `empty_histories` there were, the mean `skl`, and `seconds`.
+        `unknown_items` and `empty_histories` there were, the mean `skl`, `told`, what of the rules had no effect, and `seconds`.
 
     Raises:
         ValueError: bad arguments or files; nothing is written then, but for lists of a folder that were done before a bad row was
@@ -111,7 +111,8 @@ def recommend(
     unknown = (
         f"no item of {histories} is known to the model, whose items are such as {examples}; are there spaces between them?"
     )
-    return {**totals.summary(k, unknown), "seconds": time.perf_counter() - started, "out": str(out)}
+    summary = totals.summary(k, unknown)
+    return {**summary, "told": recommender.told, "seconds": time.perf_counter() - started, "out": str(out)}
 
 
 def _built(config: Any) -> SequenceDataset:

@@ -86,21 +86,41 @@ class Recommender:
             self.model = config.model_class(config, self.dataset).to(self.device)
         restore(self.model, content, checkpoint)
         self.model.eval()
-        if categories is not None:
-            own = ItemCategories.from_lists([[], *(categories.get(token, ()) for token in self.dataset.items[1:])])
-        self.categories = own.to(self.device)
+        self.told: list[str] = []
+        """What of the rules had no effect, in sentences."""
+        self.categories = (own if categories is None else self._categories_of(categories)).to(self.device)
         self._tokens = np.array(self.dataset.items, dtype=object)
         self._titles = None if self.dataset.names is None or not titles else np.array(self.dataset.names, dtype=object)
         self.ids_by_token = {token: number for number, token in enumerate(self.dataset.items) if number}
         self._user_ids = {token: number for number, token in enumerate(self.dataset.users)}
         self._transform = construct_transform(self.config)
         self._full_length = config["train_positions"] == "last"  # such a model may need histories padded to the full length
-        allowed = self.ids_by_token.keys() if allow is None else self.ids_by_token.keys() & allow
-        self._denied = torch.ones(self.dataset.item_num, dtype=torch.bool)
-        self._denied[[self.ids_by_token[token] for token in allowed - {*deny}]] = False  # padding is denied, too
-        if self._denied.all():
-            raise ValueError("allow and deny leave no item that the model knows")
+        self._denied = self._denied_by(allow, deny)
         self._popularity = self.dataset.popularity.masked_fill(self._denied, -torch.inf)
+
+    def _categories_of(self, categories: Mapping[str, Sequence[str]]) -> ItemCategories:
+        """The categories of the model's items by names that somebody gives; ValueError if these are of other items."""
+        items = self.dataset.items[1:]
+        missing = sum(token not in categories for token in items)
+        if missing == len(items):
+            raise ValueError(
+                f"items: none of them is known to the model, whose items are such as {', '.join(map(repr, items[:3]))}"
+            )
+        if missing:
+            self.told.append(f"{missing} of the model's {len(items)} items have no row in --items, and so no category")
+        return ItemCategories.from_lists([[], *(categories.get(token, ()) for token in items)])
+
+    def _denied_by(self, allow: Collection[str] | None, deny: Collection[str]) -> Tensor:
+        """`[I]`: the items that no list may hold, padding among them."""
+        for option, tokens in (("allow", {*(allow or ())}), ("deny", {*deny})):
+            if unknown := len(tokens - self.ids_by_token.keys()):
+                self.told.append(f"{unknown} of the {len(tokens)} items of --{option} are unknown to the model")
+        allowed = self.ids_by_token.keys() if allow is None else self.ids_by_token.keys() & allow
+        denied = torch.ones(self.dataset.item_num, dtype=torch.bool)
+        denied[self.ids(allowed - {*deny})] = False
+        if denied.all():
+            raise ValueError("allow and deny leave no item that the model knows")
+        return denied
 
     def __call__(self, histories: pd.DataFrame) -> pd.DataFrame:
         """A row for each place of each user's list: user, rank, item, title where the model has titles, score, skl; and the

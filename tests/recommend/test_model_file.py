@@ -104,7 +104,9 @@ def test_lists_hold_what_is_allowed_and_nothing_that_is_denied(toy, tmp_path, ru
     for rule, path in given.items():
         path.write_text("\n".join(words[rule]) + "\n\n")
     pd.DataFrame({"user": ["a", "b"], "items": ["i1 i2 i3", "unheard"]}).to_csv(tmp_path / "h.csv", index=False)
-    recommend(checkpoint, tmp_path / "lists.csv", tmp_path / "h.csv", show_progress=False, **given)
+    result = recommend(checkpoint, tmp_path / "lists.csv", tmp_path / "h.csv", show_progress=False, **given)
+    unheard = ["1 of the 21 items of --allow are unknown to the model"]
+    assert result["told"] == (unheard if "allow" in rules else [])
     allowed = set(words["allow"]) if "allow" in rules else {f"i{n}" for n in range(40)}
     allowed -= set(words["deny"]) if "deny" in rules else set()
     lists = pd.read_csv(tmp_path / "lists.csv")
@@ -119,6 +121,10 @@ def test_rules_that_leave_nothing_are_refused(toy, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(ValueError, match=r"empty\.txt holds no item \(--deny\): write one per line"):
         recommend(checkpoint, tmp_path / "lists.csv", deny=tmp_path / "empty.txt", show_progress=False)
+    with pytest.raises(ValueError, match="items: none of them is known to the model, whose items are such as 'i"):
+        Recommender(checkpoint, categories={"unheard": ["Drama"]})
+    some = Recommender(checkpoint, categories={"i1": ["Drama"], "i2": ["War"], "unheard": ["War"]})
+    assert some.told == ["38 of the model's 40 items have no row in --items, and so no category"]
 
 
 def test_a_column_says_what_a_users_list_must_not_hold(toy, tmp_path):
