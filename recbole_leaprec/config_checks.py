@@ -94,5 +94,3 @@ def check_training(final: Mapping[str, Any], model: str, model_class: type) -> N
         raise ValueError(
             f"{model} trains on all positions, and train_positions must be all, got {final['train_positions']!r}"
         )
-    if "local_rank" in final:
-        raise ValueError("the plugin trains in one process; local_rank is not supported")

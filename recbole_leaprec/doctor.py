@@ -14,6 +14,8 @@ from pathlib import Path
 
 import recbole_leaprec
 
+_RAY = "tune, and train, recommend and rerank with --engine=ray"
+
 PACKAGES = {
     "recbole": ("recbole", "every command"),
     "torch": ("torch", "every command"),
@@ -22,14 +24,14 @@ PACKAGES = {
     "click": ("click", "every command"),
     "pyyaml": ("yaml", "every command"),
     "tqdm": ("tqdm", "every command"),
-    "tensorboard": ("tensorboard", "every command that trains"),
+    "tensorboard": ("tensorboard", "every command"),
+    "scipy": ("scipy", "every command"),
+    "pyarrow": ("pyarrow", "every command"),
     "numba": ("numba", "every command that makes lists"),
-    "scipy": ("scipy", "tradeoff, users, study, report, and the rerankers mip and mcf"),
     "joblib": ("joblib", "the rerankers mip and mcf"),
-    "matplotlib": ("matplotlib", "tradeoff, shift, users, study and report"),
+    "matplotlib": ("matplotlib", "tradeoff, shift, users, study, report and data describe"),
     "plotly": ("plotly", "study, report and tune"),
-    "pyarrow": ("pyarrow", "recommend"),
-    "ray": ("ray", "tune, and recommend --engine=ray"),
+    "ray": ("ray", _RAY),
     "optuna": ("optuna", "tune"),
 }
 """What pip calls a package, what Python calls it, and what does not work without it."""
@@ -64,7 +66,7 @@ def doctor() -> list[Finding]:
         *(_extra(command, modules) for command, modules in EXTRAS.items()),
         *_machine(torch_works=not next(package.problem for package in packages if package.name == "torch")),
         _folder("this folder", Path.cwd(), "every command that writes output/: go to another folder, or use --output_dir"),
-        _folder("temporary files", Path(tempfile.gettempdir()), "tune, and recommend --engine=ray: set TMPDIR"),
+        _folder("temporary files", Path(tempfile.gettempdir()), f"{_RAY}: set TMPDIR"),
         _folder(
             "cache", _cache(), "nothing for good, but the rerankers are compiled anew at each start: set NUMBA_CACHE_DIR"
         ),

@@ -309,14 +309,19 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 
-def check_engine(engine: str, workers: int | None) -> None:
-    """ValueError for an engine that there is not, or for workers without Ray."""
+def check_engine(engine: str, workers: int | None, **others: Any) -> None:
+    """ValueError for an engine that there is not, or for workers and other options of Ray without it.
+
+    Args:
+        others: further options of Ray by name; None for one that is not given.
+    """
     if engine not in ENGINES:
         raise ValueError(unknown_name("engine", str(engine), ENGINES))
     if workers is not None:
         check_count("workers", workers)
-        if engine == "local":
-            raise ValueError(f"workers is for --engine=ray, got {workers} with the local engine")
+    for name, value in {"workers": workers, **others}.items():
+        if value is not None and engine == "local":
+            raise ValueError(f"{name} is for --engine=ray, got {value} with the local engine")
 
 
 def check_number(name: str, value: Any, above: float | None = None) -> None:

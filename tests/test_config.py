@@ -128,6 +128,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"eval_args": {"split": {"LS": "valid_and_test"}, "order": "TO", "mode": "uni100"}}, "full ranking"),
         ({"train_neg_sample_args": {"distribution": "popularity", "sample_num": 1}}, "distribution must be uniform, sample_num 1"),
         ({"transform": "crop_itemseq"}, "transform works with train_positions: last only"),
+        ({"local_rank": 0}, "unknown key 'local_rank'"),
     ],
 )  # fmt: skip
 def test_bad_values_are_refused_with_the_key_the_value_and_what_is_allowed(changes, message):

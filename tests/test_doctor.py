@@ -1,8 +1,11 @@
 """What `leaprec doctor` says of a machine, and that it works where other commands do not."""
 
+import configparser
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +36,26 @@ def test_every_package_that_is_asked_for_is_looked_at():
     assert doctor._bounds().keys() - {"packaging"} == set(doctor.PACKAGES)
 
 
+def test_every_package_that_setup_cfg_asks_for_is_looked_at():
+    """Without the metadata of an installation, which may be of another day."""
+    settings = configparser.ConfigParser()
+    settings.read(Path(__file__).parents[1] / "setup.cfg")
+    wanted = [line for line in settings["options"]["install_requires"].splitlines() if line and not line.startswith("#")]
+    assert {re.split(r"[\[ ]", line)[0] for line in wanted} - {"packaging"} == set(doctor.PACKAGES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "also"), [("quick_start", ()), ("analysis.describe", ["matplotlib"]), ("tune", ["plotly"])]
+)
+def test_packages_that_are_said_to_be_needed_by_every_command_are_those_that_are_loaded(module, also):
+    names = {own: name for name, (own, _) in doctor.PACKAGES.items()}
+    program = f"import sys, click, recbole_leaprec.{module}\nprint(*({{*{list(names)}}} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    every = {name for name, (_, needed_by) in doctor.PACKAGES.items() if needed_by == "every command"}
+    assert {names[own] for own in done.stdout.split()} == every | {*also}
+
+
 def without(folder, module: str, error: str):
     """A command line whose Python fails to import the module."""
     (folder / f"{module}.py").write_text(f"raise {error}")
@@ -45,7 +68,7 @@ def without(folder, module: str, error: str):
 @pytest.mark.parametrize(
     ("module", "error", "told"),
     [
-        ("ray", "ModuleNotFoundError('No module named ray')", "because of ray: tune, and recommend --engine=ray: pip install ray"),
+        ("ray", "ModuleNotFoundError('No module named ray')", "because of ray: tune, and train, recommend and rerank with --engine=ray: pip install ray"),
         ("torch", "ImportError('libtorch.so: no such file')", "because of torch: every command: pip install --force-reinstall torch"),
         ("scipy", "AttributeError('numpy has no _core')", "AttributeError: numpy has no _core"),
     ],

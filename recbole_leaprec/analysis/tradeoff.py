@@ -59,6 +59,7 @@ def tradeoff(
         get_reranker(name)
     check_lambdas(lambdas)
     check_count("samples", samples)
+    _check_different(checkpoints)
     changes = dict(config_dict or {})
     for key in ("reranker", "rerank_lambda", "target_skl"):
         if key in changes:
@@ -89,6 +90,14 @@ def tradeoff(
             plot_tradeoff(table, folder / "tradeoff")
         write_csv(folder / "tradeoff.csv", table)
         return table
+
+
+def _check_different(checkpoints: Sequence[str | Path]) -> None:
+    """ValueError for a file that is there twice, by whatever name: its rows and its curves would be, too."""
+    files = [Path(checkpoint).resolve() for checkpoint in checkpoints]
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise ValueError(f"checkpoint {checkpoints[number]} is given twice: name each model once")
 
 
 def _left(folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from itertools import pairwise
 
 import click
 
@@ -27,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"leaprec {__version__}")
         return 0
-    debug = "--state=debug" in [word.lower() for word in words]
+    debug = _asks_for_traceback(words)
     try:
         command = take_command(words)
         with interruptible():
@@ -48,6 +49,12 @@ def main(argv: list[str] | None = None) -> int:
             return _ended(str(error), 2)
         where = getattr(error, "__notes__", [] if debug else ["--state=debug shows the traceback"])
         return _ended("; ".join([f"{in_words(error)}: this is a fault of leaprec, please report it", *where]), 1)
+
+
+def _asks_for_traceback(words: list[str]) -> bool:
+    """Whether there is `--state=debug`, or `--state debug`: looked for before anything can go wrong."""
+    lower = [word.lower() for word in words]
+    return "--state=debug" in lower or ("--state", "debug") in pairwise(lower)
 
 
 def _ended(sentence: str, code: int) -> int:

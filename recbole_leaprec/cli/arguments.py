@@ -67,21 +67,28 @@ def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collect
         if not equals or not key.startswith("--"):
             raise ValueError(f"cannot read {word!r}: write --key=value")
         settings[key[2:]] = read_value(key[2:], text)
-    if options or keys is not None:
-        known = {*options, *(known_keys() if keys is None else keys)}
-        for name in settings:
-            if name not in known and not name.startswith("alias_of_"):
-                if keys is None and did_you_mean(name, known) == did_you_mean(name, known_keys()):
-                    check_keys([name])  # no option is nearer
-                raise ValueError(f"unknown option or key {name!r}{did_you_mean(name, known)}")
-    else:
-        check_keys(settings)
+    _check_names(settings, options, keys)
     check_values(settings)
     if isinstance(settings.get("model"), str):
         check_model(settings["model"])
     if "reranker" in settings:
         get_reranker(settings["reranker"])
     return settings
+
+
+def _check_names(names: Iterable[str], options: Collection[str], keys: Collection[str] | None) -> None:
+    """ValueError for what is neither an option nor a key of a command, with the nearest name, and the keys where they are few."""
+    known = {*options, *(known_keys() if keys is None else keys)}
+    for name in names:
+        if name in known or (keys is None and name.startswith("alias_of_")):
+            continue
+        near = did_you_mean(name, known)
+        if keys is None:
+            if near == did_you_mean(name, known_keys()):
+                check_keys([name])  # no option is nearer
+            raise ValueError(f"unknown option or key {name!r}{near}")
+        taken = f"Keys that can be given here: {', '.join(sorted(keys))}" if keys else "No key can be given here"
+        raise ValueError(f"unknown option or key {name!r}{near} {taken}")
 
 
 def read_value(name: str, text: str) -> Any:

@@ -152,6 +152,11 @@ def loading(what: str = "torch and RecBole") -> Iterator[None]:
         print(" " * len(f"loading {what} ..."), end="\r", file=sys.stderr, flush=True)
 
 
+def is_given(context: click.Context, name: str) -> bool:
+    """Whether an option is on the command line, be it with the value of its default."""
+    return context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+
+
 def program() -> str:
     """How this program was started."""
     return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"

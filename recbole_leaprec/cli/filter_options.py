@@ -34,7 +34,9 @@ def filter_options(defaults: Filters) -> Callable[[Any], Any]:
     def add(function: Any) -> Any:
         for name, (kind, meaning) in reversed(_KINDS.items()):
             default = getattr(defaults, name)
-            function = option(name, kind, meaning, default, shown="all" if default is None else None)(function)
+            nothing = name == "min_rating"  # None keeps all, whatever the default
+            shown = "all" if default is None else None
+            function = option(name, kind, meaning, default, shown=shown, takes_none=nothing)(function)
         return function
 
     return add

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -12,6 +13,12 @@ from recbole_leaprec.cli.arguments import read_value
 from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.keys import check_count, check_number
 
+MOST_LAMBDAS = 10_001
+"""As many as 0:1:0.0001 has; every one of them is a list per user."""
+
+DIGITS = 10
+"""Of a lambda, after the point: 0.1 + 0.2 is 0.3."""
+
 
 class Option(click.Option):
     """`--name=value`.
@@ -19,18 +26,27 @@ class Option(click.Option):
     Attributes:
         shown: what the help says of the default, where the value itself would say little.
         needed: whether the command can do nothing without it.
+        takes_none: whether None means that there is none; if not, it is a text like any other.
     """
 
-    def __init__(self, *words: Any, shown: str | None = None, needed: bool = False, **more: Any):
+    def __init__(self, *words: Any, shown: str | None = None, needed: bool = False, takes_none: bool = False, **more: Any):
         super().__init__(*words, **more)
-        self.shown, self.needed = shown, needed
+        self.shown, self.needed, self.takes_none = shown, needed, takes_none or self.default is None
 
 
 def option(
-    name: str, kind: click.ParamType, meaning: str, default: Any = None, *, shown: str | None = None, needed: bool = False
+    name: str,
+    kind: click.ParamType,
+    meaning: str,
+    default: Any = None,
+    *,
+    shown: str | None = None,
+    needed: bool = False,
+    takes_none: bool = False,
 ) -> Callable[[Any], Any]:
     """An option of a command, above its function; the function gets the value under the same name."""
-    return click.option(f"--{name}", name, cls=Option, type=kind, help=meaning, default=default, shown=shown, needed=needed)
+    more: dict[str, Any] = {"shown": shown, "needed": needed, "takes_none": takes_none}
+    return click.option(f"--{name}", name, cls=Option, type=kind, help=meaning, default=default, **more)
 
 
 class _Kind(click.ParamType):
@@ -39,6 +55,8 @@ class _Kind(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):  # a default
             return value
+        if value == "None" and isinstance(param, Option) and param.takes_none:
+            return None
         return self.read(param.name if param and param.name else "", value)
 
     def read(self, name: str, text: str) -> Any:
@@ -46,12 +64,12 @@ class _Kind(click.ParamType):
 
 
 class Text(_Kind):
-    """Anything, as it is written; None for nothing."""
+    """Anything, as it is written."""
 
     name = "text"
 
-    def read(self, name: str, text: str) -> str | None:
-        return None if text == "None" else text
+    def read(self, name: str, text: str) -> str:
+        return text
 
 
 class File(Text):
@@ -71,9 +89,12 @@ class Names(_Kind):
 
     name = "names"
 
-    def read(self, name: str, text: str) -> list[str]:
+    def read(self, name: str, text: str) -> list[Any]:
         value = read_value(name, text) if text.startswith("[") else None
-        return [str(one) for one in value] if isinstance(value, list) else text.replace(",", " ").split()
+        names = [str(one) for one in value] if isinstance(value, list) else text.replace(",", " ").split()
+        if not names:
+            raise ValueError(f"--{name} is empty: write {self.name} with commas between them, or leave it out")
+        return names
 
 
 class Lambdas(Names):
@@ -87,18 +108,31 @@ class Lambdas(Names):
     name = "lambdas"
 
     def read(self, name: str, text: str) -> list[Any]:
+        words = [] if ":" in text else super().read(name, text)
         try:
-            if ":" not in text:
-                return [float(word) for word in super().read(name, text)]
-            start, stop, step = (float(part) for part in text.split(":"))
-            steps = math.floor((stop - start) / step + 1e-9)
-            if steps < 0:
-                raise ValueError
-            return [round(start + number * step, 10) for number in range(steps + 1)]
-        except (ValueError, ZeroDivisionError, OverflowError):
+            lambdas = [float(word) for word in words] if words else _range(*map(float, text.split(":")))
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             raise ValueError(
                 f"--{name} must be start:stop:step, such as 0:1:0.1, or numbers with commas, got {text!r}"
             ) from None
+        if len(lambdas) > MOST_LAMBDAS:
+            raise ValueError(
+                f"--{name} must be at most {MOST_LAMBDAS:,} numbers, and {text[:80]!r} has more: take a larger step"
+            )
+        twice = next((lam for lam, times in Counter(lambdas).items() if times > 1), None)
+        if twice is not None:
+            raise ValueError(
+                f"--{name} has {twice:g} more than once, got {text[:80]!r}: leave it out once, or take a larger step"
+            )
+        return lambdas
+
+
+def _range(start: float, stop: float, step: float) -> list[float]:
+    """ValueError where no step leads from the start to the stop; one number too many where there are too many."""
+    steps = math.floor((stop - start) / step + 1e-9)
+    if steps < 0:
+        raise ValueError
+    return [round(start + number * step, DIGITS) for number in range(min(steps, MOST_LAMBDAS) + 1)]
 
 
 class Count(_Kind):
@@ -106,10 +140,9 @@ class Count(_Kind):
 
     name = "count"
 
-    def read(self, name: str, text: str) -> int | None:
+    def read(self, name: str, text: str) -> int:
         value = read_value(name, text)
-        if value is not None:
-            check_count(name, value)
+        check_count(name, value)
         return value
 
 
@@ -133,10 +166,9 @@ class Number(_Kind):
     def __init__(self, above: float | None = None):
         self._above = above
 
-    def read(self, name: str, text: str) -> float | None:
+    def read(self, name: str, text: str) -> float:
         value = read_value(name, text)
-        if value is not None:
-            check_number(name, value, self._above)
+        check_number(name, value, self._above)
         return value
 
 

@@ -12,6 +12,7 @@ from recbole_leaprec.keys import EVALUATION_KEYS
 
 @command(
     "evaluate",
+    keys=EVALUATION_KEYS,
     about_keys=f"Keys that can be changed (all others belong to the trained model): {', '.join(sorted(EVALUATION_KEYS))}",
     listed=EVALUATION_KEYS,
     as_trained=True,

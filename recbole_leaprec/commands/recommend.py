@@ -8,10 +8,14 @@ from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.list_options import list_rules
 from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, OneOf, Text, option
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
-from recbole_leaprec.keys import RECOMMENDATION_KEYS
+from recbole_leaprec.keys import RECOMMENDATION_KEYS, check_engine
 
 
-@command("recommend", about_keys=f"Keys that can be changed: {', '.join(sorted(RECOMMENDATION_KEYS))}")
+@command(
+    "recommend",
+    keys=RECOMMENDATION_KEYS,
+    about_keys=f"Keys that can be changed: {', '.join(sorted(RECOMMENDATION_KEYS))}",
+)
 @CHECKPOINT
 @option(
     "out",
@@ -40,6 +44,7 @@ def recommend(keys: dict[str, Any], **options: Any) -> None:
     leaprec recommend --checkpoint=... --out=run.trec --engine=ray --workers=4
     leaprec recommend --checkpoint=... --out=s3://bucket/lists --histories=s3://bucket/histories --engine=ray
     """
+    check_engine(options["engine"], options["workers"], ray_address=options["ray_address"])
     with loading():
         from recbole_leaprec.recommend import recommend as run
 

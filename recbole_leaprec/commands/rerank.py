@@ -7,7 +7,7 @@ from typing import Any
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import Count, File, OneOf, Text, Whole, option
 from recbole_leaprec.defaults import ENGINES, LIST_LENGTH, MAX_BAD_LINES
-from recbole_leaprec.keys import RERANK_KEYS, check_target, default_settings
+from recbole_leaprec.keys import RERANK_KEYS, check_engine, check_target, default_settings
 
 
 @command(
@@ -61,6 +61,7 @@ def rerank(keys: dict[str, Any], **options: Any) -> None:
     leaprec rerank --candidates=scores.parquet --items=items.parquet --preferences=shares.csv --out=lists.parquet --engine=ray
     """
     check_target(keys)
+    check_engine(options["engine"], options["workers"], ray_address=options["ray_address"])
     if options["preferences"] is not None and "alpha" in keys:
         raise ValueError("alpha makes a preference out of a history, and --preferences has preferences: leave it out")
     with loading():

@@ -53,6 +53,7 @@ def serve(
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}: pip install 'recbole-leaprec[serve]'")
     limits = Limits(batch, max_waiting, max_seconds, max_k, max_items, max_body)
+    limits.check_default(options["k"])
     with loading():
         import torch
 

@@ -8,7 +8,10 @@ from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, Lambdas, Names, Text, option, output_dir
 from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
-from recbole_leaprec.keys import MEASUREMENT_KEYS
+from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
+
+_TOLD_BY_TRADEOFF = {"reranker", "rerank_lambda", "target_skl", "config_files"}
+"""What it says of these keys says more than that they cannot be changed."""
 
 
 @command(
@@ -39,6 +42,8 @@ def tradeoff(
     leaprec tradeoff --model=SASRecCD --dataset=ml-1m --rerankers=leaprec,calirec,calirec_plus --lambdas=0:1:0.1
     leaprec tradeoff --checkpoint=output/a/model.pth,output/b/model.pth --rerankers=leaprec,setwise
     """
+    if checkpoint:
+        check_changes([key for key in keys if key not in _TOLD_BY_TRADEOFF], MEASUREMENT_KEYS)
     with loading():
         from recbole_leaprec.analysis.tradeoff import tradeoff as run
 

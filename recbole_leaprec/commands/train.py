@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.command import command, is_given, loading
 from recbole_leaprec.cli.options import Count, Folder, Number, OneOf, Text, option
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.commands import command_names
 from recbole_leaprec.defaults import ENGINES
-from recbole_leaprec.keys import PLUGIN_KEYS
+from recbole_leaprec.keys import PLUGIN_KEYS, RESUME_KEYS, check_changes, check_engine
 from recbole_leaprec.model_names import own_models, recbole_models
 
 _OWN = ", ".join(sorted(name for name in own_models() if name not in recbole_models()))
@@ -39,7 +41,9 @@ Every key of RecBole and the plugin works as --key=value, and in yaml files: --c
 @option("cpus_per_worker", Number(above=0), "CPUs per worker of --engine=ray", 1.0)
 @option("gpus_per_worker", Number(), "GPUs per worker of --engine=ray", 0.0)
 @option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@click.pass_context
 def train(
+    context: click.Context,
     keys: dict[str, Any],
     resume: str | None,
     engine: str,
@@ -58,8 +62,10 @@ def train(
       leaprec --resume=output/SASRecCD-ml-100k-20240101-120000
       leaprec --dataset=ml-1m --engine=ray --workers=4
     """
-    if engine == "local" and (workers is not None or gpus_per_worker or ray_address):
-        raise ValueError("workers, gpus_per_worker and ray_address are for --engine=ray")
+    given = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker, "ray_address": ray_address}
+    check_engine(engine, workers, **{name: value for name, value in given.items() if is_given(context, name)})
+    if resume:
+        check_changes(keys, RESUME_KEYS)
     with loading():
         from recbole_leaprec.quick_start import resume as go_on
         from recbole_leaprec.quick_start import run_leaprec

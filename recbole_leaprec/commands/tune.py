@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from recbole_leaprec.cli.arguments import take_config_files
-from recbole_leaprec.cli.command import INTERRUPTED, command, folder_for, loading, program
+from recbole_leaprec.cli.command import INTERRUPTED, command, folder_for, is_given, loading, program
 from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, option, output_dir
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.defaults import SEARCHES, TRIALS
@@ -51,10 +51,8 @@ def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir:
         from recbole_leaprec.tune.settings import check_resumed_with
 
     if resume:
-        given = [
-            name for name in context.params if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        ]
-        check_resumed_with(sorted({*given} - _WITH_RESUME))
+        given = {name for name in context.params if is_given(context, name)}
+        check_resumed_with(sorted(given - _WITH_RESUME))
         if output_dir is None:
             raise ValueError("--resume=True needs --output_dir, the folder of the search to go on with")
     files = take_config_files(keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -29,7 +30,7 @@ def write_datasets(folder: Path, title: str, descriptions: Mapping[str, Descript
     write_csv(folder / "datasets.csv", table)
     head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in table)
     rows = "".join(
-        f'<tr><td><a href="{escape(row["dataset"])}/report.html">{escape(row["dataset"])}</a></td>'
+        f'<tr><td><a href="{escape(quote(row["dataset"]))}/report.html">{escape(row["dataset"])}</a></td>'
         + "".join(f"<td>{form.format(row[column])}</td>" for column, form in COLUMNS.items())
         + "</tr>"
         for row in table.to_dict("records")

@@ -69,7 +69,7 @@ def recommend(
     from recbole_leaprec.recommend.writer import check_out
 
     started = time.perf_counter()
-    check_engine(engine, workers)
+    check_engine(engine, workers, ray_address=ray_address)
     check_count("k", k)
     folders = check_folders(engine, out, histories=histories)
     if not folders:

@@ -87,7 +87,7 @@ def rerank_file(
     started = time.perf_counter()
     wanted = Wanted(reranking or Wanted().reranking, k, alpha, beta)
     check_count("k", k)
-    check_engine(engine, workers)
+    check_engine(engine, workers, ray_address=ray_address)
     check_one(histories, preferences)
     wanted.check()
     if check_folders(engine, out, candidates=candidates, histories=histories, preferences=preferences):

@@ -112,7 +112,10 @@ class CsvWriter(Writer):
 
 
 class TrecWriter(Writer):
-    """`user Q0 item rank score tag`. Programs that read such runs sort by the score, so it is 1/rank: the order of the list."""
+    """`user Q0 item rank score tag`. Programs that read such runs sort by the score, so it is 1/rank: the order of the list.
+
+    Twelve digits tell any two ranks apart that COLUMNS can hold.
+    """
 
     TAG = "leaprec"
 
@@ -128,7 +131,7 @@ class TrecWriter(Writer):
                     f"a TREC run cannot hold {token!r}: it has spaces between its columns; write .parquet or .csv (--out)"
                 )
         self._file.writelines(
-            f"{user} Q0 {item} {rank} {1 / rank:.6f} {self.TAG}\n" for user, item, rank in zip(*columns, strict=True)
+            f"{user} Q0 {item} {rank} {1 / rank:.12g} {self.TAG}\n" for user, item, rank in zip(*columns, strict=True)
         )
 
     def close(self) -> None:

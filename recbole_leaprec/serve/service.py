@@ -74,6 +74,7 @@ def open_service(
     Raises:
         ValueError: bad arguments or files, or a reranker that is too slow to be served.
     """
+    (limits or Limits()).check_default(k)
     service = Service(Recommender(checkpoint, changes, k, **read_rules(allow, deny, items)), limits)
     service.warm_up()
     return service

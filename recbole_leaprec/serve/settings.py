@@ -29,3 +29,10 @@ class Limits:
     k: int = 100
     items: int = 10_000
     body: int = 2_000_000
+
+    def check_default(self, k: int) -> None:
+        """ValueError for a length of lists that requests get unless they say, and may not have."""
+        if k > self.k:
+            raise ValueError(
+                f"k must be at most max_k, {self.k}: requests that do not say how many items they want would all be refused; got {k}"
+            )

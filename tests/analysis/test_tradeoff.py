@@ -2,6 +2,7 @@
 
 import math
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -158,7 +159,8 @@ def test_the_command_trains_first_without_a_checkpoint_and_takes_several(tmp_pat
     assert main(["tradeoff", "--output_dir=one", "--rerankers=leaprec", "--lambdas=0:1:0.5", "--samples=20", *keys]) == 0
     assert "SASRecCD" in capsys.readouterr().out
     assert yaml.safe_load(Path("one/evaluation-0/config.yaml").read_text())["use_gpu"] is False  # as in training
-    both = "one/model/model.pth,one/model/model.pth"
+    shutil.copy("one/model/model.pth", "other.pth")
+    both = "one/model/model.pth,other.pth"
     assert (
         main(
             [

@@ -87,6 +87,17 @@ def test_a_run_on_ml_100k_from_another_folder_leaves_everything_and_ends_with_th
         (["--dataset=toy", "--data_path=2024-01-01"], "There is no folder 2024-01-01/toy (data_path)"),
         (["tune", "--space=&a {x: *a}"], "space file &a {x: *a} does not exist (--space)"),
         (["--val_interval={genre: '[1,2]'}"], "Field [genre] not defined in dataset"),
+        (["--cpus_per_worker=7"], "cpus_per_worker is for --engine=ray, got 7 with the local engine"),
+        (["--cpus_per_worker=1"], "cpus_per_worker is for --engine=ray, got 1 with the local engine"),
+        (["--gpus_per_worker=1"], "gpus_per_worker is for --engine=ray, got 1 with the local engine"),
+        (["--ray_address=host:6379"], "ray_address is for --engine=ray, got host:6379 with the local engine"),
+        (["data", "describe", "toy", "--dataset=ml-100k"], "the dataset is 'toy', and --dataset=ml-100k is another: leave one of them out"),
+        (["tradeoff", "--rerankers="], "--rerankers is empty: write names with commas between them, or leave it out"),
+        (["report", "--rerankers=[]"], "--rerankers is empty"),
+        (["tradeoff", "--lambdas="], "--lambdas is empty"),
+        (["tradeoff", "--checkpoint=a.pth,./a.pth"], "checkpoint ./a.pth is given twice: name each model once"),
+        (["doctor", "--epochs=3"], "unknown option or key 'epochs'. No key can be given here"),
+        (["data", "csv", "--alias_of_item_id=[a]"], "unknown option or key 'alias_of_item_id'. Keys that can be given here: show_progress"),
     ],
 )  # fmt: skip
 def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatch, capsys, arguments, message):
@@ -96,6 +107,40 @@ def test_bad_arguments_get_one_clear_line_and_leave_nothing(tmp_path, monkeypatc
     assert f"leaprec: error: {message}" in error or message in error
     assert error.strip().count("\n") == 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["recommend", "rerank"])
+@pytest.mark.parametrize("option", ["ray_address=host:6379", "workers=2"])
+def test_lists_of_the_local_engine_take_no_option_of_ray(tmp_path, monkeypatch, capsys, command, option):
+    monkeypatch.chdir(tmp_path)
+    Path("x.pth").touch()
+    given = {"recommend": ["--checkpoint=x.pth"], "rerank": ["--candidates=c.csv", "--items=i.csv", "--histories=h.csv"]}
+    assert main([command, *given[command], "--out=lists.csv", f"--{option}"]) == 2
+    name, value = option.split("=")
+    assert f"{name} is for --engine=ray, got {value} with the local engine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "recommend", "users", "serve", "tradeoff", "train"])
+def test_a_key_that_belongs_to_the_trained_model_is_refused_at_once_with_those_that_can_be_given(tmp_path, command):
+    """Without torch, which takes seconds to load."""
+    (tmp_path / "x.pth").touch()
+    words = {"recommend": ["--checkpoint=x.pth", "--out=lists.csv"], "train": ["--resume=run"]}
+    given = [command, *words.get(command, ["--checkpoint=x.pth"]), "--epochs=3"]
+    program = f"import sys\nfrom recbole_leaprec.cli import main\nprint(main({given}), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["2", "False"], done.stderr
+    assert "'epochs'" in done.stderr
+    assert "gpu_id" in done.stderr.partition("'epochs'")[2]
+
+
+def test_the_nearest_key_is_named_with_all_that_can_be_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "--rerank_lamda=0.5"]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "unknown option or key 'rerank_lamda'; did you mean 'rerank_lambda'? Keys that can be given here: alpha, beta, "
+        in told
+    )
 
 
 @pytest.mark.parametrize("place", ["file", "file/inside"])
@@ -218,10 +263,11 @@ def test_before_there_is_a_log_the_line_says_how_to_see_the_traceback(toy, monke
     told = capsys.readouterr().err
     assert "Traceback" not in told
     assert told.endswith("TypeError ours: this is a fault of leaprec, please report it; --state=debug shows the traceback\n")
-    assert main([*TOY, f"--data_path={toy}", "--state=debug"]) == 1
-    shown = capsys.readouterr().err
-    assert "Traceback (most recent call last)" in shown
-    assert shown.endswith("leaprec: error: TypeError ours: this is a fault of leaprec, please report it\n")
+    for words in (["--state=debug"], ["--state", "debug"]):
+        assert main([*TOY, f"--data_path={toy}", *words]) == 1
+        shown = capsys.readouterr().err
+        assert "Traceback (most recent call last)" in shown
+        assert shown.endswith("leaprec: error: TypeError ours: this is a fault of leaprec, please report it\n")
 
 
 def test_bad_input_is_one_line_and_the_traceback_is_in_the_log_where_there_is_one(toy, tmp_path, monkeypatch, capsys):

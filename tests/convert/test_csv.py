@@ -567,6 +567,14 @@ def test_what_is_called_like_a_missing_value_is_pointed_at(tmp_path, files, caps
     assert "LOOK: the user 'NULL': if" in capsys.readouterr().out
 
 
+def test_no_category_can_be_called_none(tmp_path, files):
+    rows = [(f"u{n % 4}", f"i{n % 4}", n, ["None", "A", "B", "A"][n % 4]) for n in range(36)]
+    events = write_csv(tmp_path / "e.csv", ["user", "item", "time", "category"], rows)
+    words = ["data", "csv", f"--interactions={events}", f"--out={tmp_path / 'shop'}", "--show_progress=False"]
+    assert main([*words, "--no_category=None"]) == 0
+    assert set(load(tmp_path / "shop").categories.names) == {"A", "B"}
+
+
 def test_a_form_of_times_that_most_lines_do_not_have_is_refused(tmp_path, files, capsys):
     rows = [(f"u{n % 5}", "i 1", f"{1 + n % 28:02}/03/2020") for n in range(100)]
     events = write_csv(tmp_path / "e.csv", ["userId", "movieId", "timestamp"], rows)

@@ -98,6 +98,6 @@ def test_what_is_wrong_is_told_in_the_words_of_the_worker(toy, tmp_path):
 def test_options_of_workers_are_for_workers(toy, tmp_path, capsys):
     given = [f"--{key}={value}" for key, value in settings(toy, tmp_path / "run").items()]
     assert main([*given, "--dataset=toy", "--workers=2"]) == 2
-    assert "workers, gpus_per_worker and ray_address are for --engine=ray" in capsys.readouterr().err
+    assert "workers is for --engine=ray, got 2 with the local engine" in capsys.readouterr().err
     assert main([*given, "--dataset=toy", "--engine=ray", "--workers=1000"]) == 2
     assert "1000 times a worker (workers, cpus_per_worker, gpus_per_worker) is asked for" in capsys.readouterr().err

@@ -125,6 +125,15 @@ def test_a_trec_run_sorts_into_the_order_of_the_lists(trained, tmp_path):
     assert (by_score.groupby("user")["rank"].diff().dropna() == 1).all()
 
 
+def test_scores_of_a_trec_run_fall_from_rank_to_rank_however_long_a_list_is(tmp_path):
+    ranks = [*range(1, 5001), 10**6, 10**6 + 1, 2**31 - 2, 2**31 - 1]
+    rows = pd.DataFrame({"user": "u", "rank": ranks, "item": [f"i{rank}" for rank in ranks], "score": 0.0, "skl": 0.0})
+    with open_writer(tmp_path / "run.trec") as writer:
+        writer.write(rows)
+    scores = [float(line.split()[4]) for line in (tmp_path / "run.trec").read_text().splitlines()]
+    assert all(first > second > 0 for first, second in pairwise(scores))
+
+
 @pytest.mark.parametrize("name", ["a b", "a\nb", "a\tb", "a\r", "a\u2028b", "\u00a0"])
 def test_a_trec_run_refuses_names_with_spaces_or_line_breaks_of_users_and_of_items(trained, tmp_path, name):
     """Issue 21, 2: refused, and not encoded."""

@@ -112,6 +112,8 @@ def test_a_port_that_is_taken_is_told(checkpoint, capsys):
         (["--checkpoint=x", "--host=no.such.host.invalid"], "cannot listen on no.such.host.invalid:8000"),
         (["--checkpoint=x", "--target_skl=0.1"], "target_skl"),
         (["--checkpoint=x", "--max_seconds=0"], "max_seconds must be"),
+        (["--checkpoint=x", "--threads=None"], "threads must be a whole number, 1 or more, got None"),
+        (["--checkpoint=x", "--k=20", "--max_k=5"], "k must be at most max_k, 5"),
     ],
 )
 def test_bad_options_are_told(words, message, capsys, tmp_path, monkeypatch):

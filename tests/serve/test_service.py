@@ -155,3 +155,8 @@ def test_what_is_beyond_the_limits_or_not_known_is_refused(checkpoint, body, mes
 def test_a_model_whose_reranker_is_too_slow_is_refused_at_once(checkpoint):
     with pytest.raises(ValueError, match="'mcf' is not served"):
         open_service(checkpoint, {"reranker": "mcf"})
+
+
+def test_lists_that_are_longer_than_requests_may_have_them_are_refused_at_once(checkpoint):
+    with pytest.raises(ValueError, match=r"k must be at most max_k, 5: .* would all be refused; got 6"):
+        open_service(checkpoint, k=6, limits=Limits(k=5))

@@ -23,6 +23,8 @@ def describe(keys: dict[str, Any], dataset: str | None, output_dir: str | None) 
     leaprec data describe ml-100k
     leaprec data describe shop --data_path=dataset
     """
+    if dataset and keys.get("dataset", dataset) != dataset:
+        raise ValueError(f"the dataset is {dataset!r}, and --dataset={keys['dataset']} is another: leave one of them out")
     with loading():
         from recbole_leaprec.analysis.describe import describe as run
 
