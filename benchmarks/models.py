@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from recbole_leaprec import run_leaprec
 from recbole_leaprec.model import get_model
-from recbole_leaprec.model_names import UNSUPPORTED
+from recbole_leaprec.settings.model_names import UNSUPPORTED
 
 SETTINGS = {"MAX_ITEM_LIST_LENGTH": 20, "train_batch_size": 512}  # many of them take minutes an epoch at length 50
 ROOT = Path(__file__).resolve().parent.parent

@@ -33,8 +33,8 @@ import numpy as np
 import torch
 from frontier import lambdas_for
 
+from recbole_leaprec.common.files import write_json
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.files import write_json
 from recbole_leaprec.reranking import Reranking
 from recbole_leaprec.run import Run, trained_run
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from recbole_leaprec import evaluate
-from recbole_leaprec.metric_titles import TITLES
+from recbole_leaprec.common.metric_titles import TITLES
 from recbole_leaprec.reranking import RERANKERS, Reranking
 
 LAMBDAS = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -14,7 +14,8 @@ import yaml
 from recbole_leaprec.cli.command import Command
 from recbole_leaprec.cli.options import Count, File, Flag, Folder, Lambdas, Names, Number, OneOf, Option, Text, Whole
 from recbole_leaprec.commands import command_names, take_command
-from recbole_leaprec.keys import (
+from recbole_leaprec.reranking.registry import RERANKERS, Reranker
+from recbole_leaprec.settings.keys import (
     EVALUATION_KEYS,
     MEASUREMENT_KEYS,
     PLUGIN_KEYS,
@@ -28,8 +29,7 @@ from recbole_leaprec.keys import (
     default_settings,
     known_keys,
 )  # fmt: skip
-from recbole_leaprec.recbole_keys import recbole_folder
-from recbole_leaprec.reranking.registry import RERANKERS, Reranker
+from recbole_leaprec.settings.recbole_keys import recbole_folder
 from recbole_leaprec.study.spec import KEYS as STUDY_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]

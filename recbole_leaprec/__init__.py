@@ -5,7 +5,7 @@ The tensor functions need no RecBole; `run_leaprec` and `evaluate` go the whole 
 
 from typing import TYPE_CHECKING
 
-from recbole_leaprec.lazy import lazy_names
+from recbole_leaprec.common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from recbole_leaprec.core.calibration import miscalibration

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 
-from recbole_leaprec.reading import reading
+from recbole_leaprec.common.reading import reading
 
 NO_NUMBER = ("na", "n/a", "nan", "null", "none")
 """What is as good as an empty field where a number should be."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from recbole_leaprec.common.files import check_checkpoint, written_whole
+from recbole_leaprec.common.reading import check_archive, in_words, reading
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.files import check_checkpoint, written_whole
-from recbole_leaprec.keys import check_keys, check_values
-from recbole_leaprec.reading import check_archive, in_words, reading
+from recbole_leaprec.settings.keys import check_keys, check_values
 
 FORMAT = "recbole-leaprec checkpoint 2"
 EARLIER = ("recbole-leaprec checkpoint 1",)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.common.slow_step import slow_step
 
 _logger = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ from recbole.utils.url import decide_download, download_url, extract_zip, rename
 from torch.utils.tensorboard import SummaryWriter
 
 from recbole_leaprec.atomic_files import columns_of, fields_of, how_to_mend, read_typed
-from recbole_leaprec.recbole_keys import recbole_folder
+from recbole_leaprec.settings.recbole_keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
 

@@ -9,7 +9,9 @@ from typing import Any
 from recbole_leaprec.compat import CompatConfig
 from recbole_leaprec.config_checks import check_evaluation, check_training, metric_names
 from recbole_leaprec.evaluator import register_metrics
-from recbole_leaprec.keys import (
+from recbole_leaprec.model import get_model
+from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
+from recbole_leaprec.settings.keys import (
     MACHINE_KEYS,
     PROPERTIES,
     check_keys,
@@ -18,8 +20,6 @@ from recbole_leaprec.keys import (
     read_config_files,
     recipe_settings,
 )
-from recbole_leaprec.model import get_model
-from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 
 register_metrics()
 

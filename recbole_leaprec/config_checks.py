@@ -8,10 +8,10 @@ from typing import Any
 from recbole.evaluator import metric_types
 from recbole.utils import EvaluatorType
 
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.keys import LOSS_TYPES, SOFTMAX, listed
+from recbole_leaprec.common.did_you_mean import unknown_name
 from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.settings.keys import LOSS_TYPES, SOFTMAX, listed
 
 
 def metric_names(metrics: Collection[str], topk: Collection[int]) -> list[str]:

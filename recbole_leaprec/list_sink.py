@@ -12,7 +12,7 @@ from typing import Any
 import ray.data
 from ray.data.block import Block
 
-from recbole_leaprec.folder import Folder
+from recbole_leaprec.common.parquet_folder import Folder
 
 NAME, CONTENT, ERROR = "name", "content", "error"
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recbole_leaprec.common.did_you_mean import unknown_name
+from recbole_leaprec.common.files import write_json
+from recbole_leaprec.common.interrupt import leaving
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.files import write_json
-from recbole_leaprec.interrupt import leaving
-from recbole_leaprec.keys import RESUME_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run import Run, trained_run
 from recbole_leaprec.run_folder import left_of_training
 from recbole_leaprec.run_log import run_log
+from recbole_leaprec.settings.keys import RESUME_KEYS, check_changes
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.training_state import STATE, restore_state
 

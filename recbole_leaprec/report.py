@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from recbole_leaprec.analysis.curves import Comparison, Curve
 from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import BASE, FILE, Measurement
-from recbole_leaprec.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
-from recbole_leaprec.files import check_unused, distinct_names, taken
-from recbole_leaprec.keys import check_alike, check_count, check_lambdas
+from recbole_leaprec.common.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
+from recbole_leaprec.common.files import check_unused, distinct_names, taken
 from recbole_leaprec.page.tables import TABLES
 from recbole_leaprec.page.write import UNFINISHED, write_page
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
 from recbole_leaprec.run_folder import training_seconds
+from recbole_leaprec.settings.keys import check_alike, check_count, check_lambdas
 from recbole_leaprec.study.run import SPEC, report_study
 
 

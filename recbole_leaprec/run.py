@@ -15,17 +15,17 @@ from recbole.utils import init_seed
 from tqdm import tqdm
 
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore
+from recbole_leaprec.common.files import write_yaml
+from recbole_leaprec.common.reading import in_words
+from recbole_leaprec.common.slow_step import in_log, slow_step
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset, data_preparation
-from recbole_leaprec.dropout import AUTO, dropout_for
-from recbole_leaprec.files import write_yaml
-from recbole_leaprec.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
-from recbole_leaprec.reading import in_words
 from recbole_leaprec.reranking.lambda_search import TargetNotMet, smallest_lambda
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run_folder import check_folder, check_no_run, make_folder, versions
 from recbole_leaprec.run_log import RunLog, run_log
-from recbole_leaprec.slow_step import in_log, slow_step
+from recbole_leaprec.settings.dropout import AUTO, dropout_for
+from recbole_leaprec.settings.keys import EVALUATION_KEYS, MACHINE_KEYS, check_changes, check_target
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.training_state import STATE, save_state
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recbole_leaprec import __version__
-from recbole_leaprec.files import new_folder
-from recbole_leaprec.reading import read_json
+from recbole_leaprec.common.files import new_folder
+from recbole_leaprec.common.reading import read_json
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from recbole.utils.logger import RemoveColorFilter
 from tqdm import tqdm
 
-from recbole_leaprec.files import taken
+from recbole_leaprec.common.files import taken
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig

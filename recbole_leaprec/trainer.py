@@ -21,10 +21,10 @@ from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.data.frozen import freeze
 from recbole_leaprec.evaluator import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
-from recbole_leaprec.lr_schedule import SCHEDULES
 from recbole_leaprec.model.cd_mixin import PREFERENCE
 from recbole_leaprec.reranking.lists import SHORT_LISTS
 from recbole_leaprec.reranking.reranking import Reranking
+from recbole_leaprec.settings.lr_schedule import SCHEDULES
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore, save_checkpoint
-from recbole_leaprec.reading import reading
+from recbole_leaprec.common.reading import reading
 
 if TYPE_CHECKING:
     from recbole_leaprec.trainer import LeapRecTrainer

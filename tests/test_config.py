@@ -7,7 +7,7 @@ import yaml
 
 from recbole_leaprec.compat import RECBOLE_PROPERTIES
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.keys import PLUGIN_KEYS, PROPERTIES, known_keys
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, PROPERTIES, known_keys
 
 
 def test_the_papers_settings_are_the_defaults(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from recbole_leaprec import ItemCategories, miscalibration, rerank, sequential_preference
-from recbole_leaprec.defaults import SMALLEST_BETA
+from recbole_leaprec.common.defaults import SMALLEST_BETA
 from recbole_leaprec.reranking import RERANKERS
 from tests import reference
 from tests.reranking.test_lists import WEIGHTS

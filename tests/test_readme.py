@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import recbole_leaprec
-from recbole_leaprec.keys import PLUGIN_KEYS
 from recbole_leaprec.reranking import Reranking
+from recbole_leaprec.settings.keys import PLUGIN_KEYS
 from recbole_leaprec.trainer import LeapRecTrainer
 
 ROOT = Path(__file__).parent.parent

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from recbole_leaprec.common.files import write_json
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.files import write_json
 from recbole_leaprec.quick_start import train_and_measure
 from recbole_leaprec.run import Run
 from recbole_leaprec.run_folder import versions

@@ -8,10 +8,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from recbole_leaprec.common.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 from recbole_leaprec.core.calibration import kl_divergence
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 
 _known: dict[tuple[str, ...], pd.DataFrame] = {}
 """What `shift_of` has worked out: it depends on the data alone, and one command may measure many models."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from recbole_leaprec.analysis.measurement import BASE, Measurement, metric_rows
 from recbole_leaprec.analysis.significance import holm, paired_test
-from recbole_leaprec.defaults import RESAMPLES
+from recbole_leaprec.common.defaults import RESAMPLES
 from recbole_leaprec.evaluator.per_user import METRICS
 
 _SKL = METRICS.index("skl")

@@ -11,9 +11,9 @@ import pandas as pd
 
 from recbole_leaprec.analysis.category_shift import shift_of
 from recbole_leaprec.analysis.plots import plot_dataset
+from recbole_leaprec.common.files import check_unused, taken, write_json
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import SequenceDataset, create_dataset
-from recbole_leaprec.files import check_unused, taken, write_json
 from recbole_leaprec.run_log import run_log
 
 

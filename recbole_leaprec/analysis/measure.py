@@ -12,13 +12,13 @@ import torch
 
 from recbole_leaprec.analysis.category_shift import shift_of
 from recbole_leaprec.analysis.measurement import BASE, HISTORY, Measurement
+from recbole_leaprec.common.did_you_mean import did_you_mean
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.did_you_mean import did_you_mean
 from recbole_leaprec.evaluator import Evaluation
 from recbole_leaprec.evaluator.resources import LISTS, RANKS, USER_METRICS, USER_PREFERENCES
-from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.run import Run, trained_run
+from recbole_leaprec.settings.keys import MEASUREMENT_KEYS, check_changes
 
 
 def measure(

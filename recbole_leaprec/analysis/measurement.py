@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from recbole_leaprec.analysis.significance import bootstrap_interval
-from recbole_leaprec.defaults import RESAMPLES
+from recbole_leaprec.common.defaults import RESAMPLES
+from recbole_leaprec.common.files import written_whole
+from recbole_leaprec.common.reading import reading
 from recbole_leaprec.evaluator.per_user import METRICS
-from recbole_leaprec.files import written_whole
-from recbole_leaprec.keys import PROTOCOL_KEYS
-from recbole_leaprec.reading import reading
+from recbole_leaprec.settings.keys import PROTOCOL_KEYS
 
 BASE = "none"
 """The reranker of a model's own ranking."""

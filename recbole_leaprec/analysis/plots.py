@@ -10,8 +10,8 @@ from matplotlib import colormaps, rc_context
 from matplotlib.figure import Figure
 
 from recbole_leaprec.analysis.measurement import BASE
-from recbole_leaprec.files import distinct_names, written_whole
-from recbole_leaprec.metric_titles import TITLES
+from recbole_leaprec.common.files import distinct_names, written_whole
+from recbole_leaprec.common.metric_titles import TITLES
 
 _MARKERS = "osD^vPX<>"
 

@@ -9,11 +9,11 @@ import pandas as pd
 
 from recbole_leaprec.analysis.category_shift import category_shift
 from recbole_leaprec.analysis.plots import plot_shift
+from recbole_leaprec.common.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
+from recbole_leaprec.common.files import check_unused, taken, write_csv
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
-from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
-from recbole_leaprec.files import check_unused, taken, write_csv
-from recbole_leaprec.keys import check_count
+from recbole_leaprec.settings.keys import check_count
 
 
 def shift(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from recbole_leaprec.defaults import RESAMPLES
+from recbole_leaprec.common.defaults import RESAMPLES
 
 _CHUNK = 2**22
 """Resampled users held at once."""

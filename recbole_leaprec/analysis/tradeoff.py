@@ -11,15 +11,15 @@ import pandas as pd
 from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE
 from recbole_leaprec.analysis.plots import plot_tradeoff
-from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
-from recbole_leaprec.files import check_unused, taken, write_csv
-from recbole_leaprec.interrupt import leaving
-from recbole_leaprec.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
+from recbole_leaprec.common.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
+from recbole_leaprec.common.files import check_unused, taken, write_csv
+from recbole_leaprec.common.interrupt import leaving
+from recbole_leaprec.common.slow_step import slow_step
 from recbole_leaprec.quick_start import run_leaprec
 from recbole_leaprec.reranking.registry import get_reranker
 from recbole_leaprec.run import trained_config
 from recbole_leaprec.run_folder import left_of_training
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.settings.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
 
 UNUSED = ("tradeoff.csv", "model")
 """What no folder of a new trade-off may hold."""

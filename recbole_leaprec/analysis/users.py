@@ -14,11 +14,11 @@ from recbole_leaprec.analysis.density import density_grid, density_table
 from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.analysis.plots import plot_density
-from recbole_leaprec.defaults import USERS_LAMBDAS
+from recbole_leaprec.common.defaults import USERS_LAMBDAS
+from recbole_leaprec.common.files import check_unused, taken, write_csv, written_whole
 from recbole_leaprec.evaluator.per_user import METRICS
-from recbole_leaprec.files import check_unused, taken, write_csv, written_whole
-from recbole_leaprec.keys import check_lambdas
 from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.settings.keys import check_lambdas
 
 
 def users(

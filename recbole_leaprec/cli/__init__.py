@@ -13,8 +13,8 @@ from recbole_leaprec import __version__
 from recbole_leaprec.cli.arguments import normalised
 from recbole_leaprec.cli.command import INTERRUPTED
 from recbole_leaprec.commands import take_command
-from recbole_leaprec.interrupt import interruptible
-from recbole_leaprec.reading import in_words
+from recbole_leaprec.common.interrupt import interruptible
+from recbole_leaprec.common.reading import in_words
 
 
 def main(argv: list[str] | None = None) -> int:

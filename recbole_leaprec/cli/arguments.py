@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from recbole_leaprec.did_you_mean import did_you_mean
-from recbole_leaprec.keys import TEXT_KEYS, check_keys, check_values, is_text_key, known_keys
-from recbole_leaprec.model_names import check_model
-from recbole_leaprec.reading import parse_yaml
+from recbole_leaprec.common.did_you_mean import did_you_mean
+from recbole_leaprec.common.reading import parse_yaml
 from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.settings.keys import TEXT_KEYS, check_keys, check_values, is_text_key, known_keys
+from recbole_leaprec.settings.model_names import check_model
 
 _HELP = ("--help", "-h")
 

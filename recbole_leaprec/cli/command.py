@@ -14,8 +14,8 @@ import click
 
 from recbole_leaprec.cli.arguments import read_keys
 from recbole_leaprec.cli.options import Checkpoint, Flag, Option
-from recbole_leaprec.files import check_checkpoint, new_folder, remove_empty
-from recbole_leaprec.keys import PLUGIN_KEYS, default_settings
+from recbole_leaprec.common.files import check_checkpoint, new_folder, remove_empty
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, default_settings
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from recbole_leaprec.cli.arguments import read_value
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.keys import check_count, check_number
+from recbole_leaprec.common.did_you_mean import unknown_name
+from recbole_leaprec.settings.keys import check_count, check_number
 
 MOST_LAMBDAS = 10_001
 """As many as 0:1:0.0001 has; every one of them is a list per user."""

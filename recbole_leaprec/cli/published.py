@@ -9,9 +9,9 @@ from typing import Any
 from recbole_leaprec.cli.command import loading
 from recbole_leaprec.cli.filter_options import filter_options, take_filters
 from recbole_leaprec.cli.options import Folder, Whole, option
+from recbole_leaprec.common.defaults import MAX_BAD_LINES
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.paper import TABLE_1, compared
-from recbole_leaprec.defaults import MAX_BAD_LINES
 
 
 def published_options(name: str, filters: Filters) -> Callable[[Any], Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recbole_leaprec.metric_titles import metric_title
+from recbole_leaprec.common.metric_titles import metric_title
 
 
 def show_result(result: dict[str, Any]) -> None:

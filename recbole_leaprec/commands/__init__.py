@@ -9,7 +9,7 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.common.did_you_mean import unknown_name
 
 if TYPE_CHECKING:
     from recbole_leaprec.cli.command import Command

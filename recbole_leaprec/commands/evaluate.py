@@ -7,7 +7,7 @@ from typing import Any
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import CHECKPOINT
 from recbole_leaprec.cli.result_table import show_result
-from recbole_leaprec.keys import EVALUATION_KEYS
+from recbole_leaprec.settings.keys import EVALUATION_KEYS
 
 
 @command(

@@ -7,8 +7,8 @@ from typing import Any
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.list_options import list_rules
 from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, OneOf, Text, option
-from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
-from recbole_leaprec.keys import RECOMMENDATION_KEYS, check_engine
+from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH
+from recbole_leaprec.settings.keys import RECOMMENDATION_KEYS, check_engine
 
 
 @command(

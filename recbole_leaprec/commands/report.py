@@ -9,8 +9,8 @@ import click
 
 from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, File, Lambdas, Names, option
-from recbole_leaprec.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
-from recbole_leaprec.keys import MEASUREMENT_KEYS
+from recbole_leaprec.common.defaults import EXPLORED_USERS, REPORT_LAMBDAS, REPORT_RERANKERS
+from recbole_leaprec.settings.keys import MEASUREMENT_KEYS
 
 
 @command(

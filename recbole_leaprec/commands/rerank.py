@@ -6,8 +6,8 @@ from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import Count, File, OneOf, Text, Whole, option
-from recbole_leaprec.defaults import ENGINES, LIST_LENGTH, MAX_BAD_LINES
-from recbole_leaprec.keys import RERANK_KEYS, check_engine, check_target, default_settings
+from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.settings.keys import RERANK_KEYS, check_engine, check_target, default_settings
 
 
 @command(

@@ -8,10 +8,10 @@ from typing import Any
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.list_options import list_rules
 from recbole_leaprec.cli.options import CHECKPOINT, Count, Number, Text, Whole, option
-from recbole_leaprec.defaults import LIST_LENGTH
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.doctor import EXTRAS
-from recbole_leaprec.keys import SERVICE_KEYS
 from recbole_leaprec.serve.settings import HOST, PORT, TOKEN, Limits
+from recbole_leaprec.settings.keys import SERVICE_KEYS
 
 
 @command(

@@ -7,7 +7,7 @@ from typing import Any
 from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, option, output_dir
-from recbole_leaprec.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
+from recbole_leaprec.common.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 
 
 @command("shift", about_keys="Every key of RecBole and the plugin works, such as dataset, data_path and category_field.")

@@ -7,8 +7,8 @@ from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.options import File, option, output_dir
-from recbole_leaprec.files import check_spec
-from recbole_leaprec.interrupt import leaving
+from recbole_leaprec.common.files import check_spec
+from recbole_leaprec.common.interrupt import leaving
 
 
 @command("study", about_keys="Keys of RecBole and the plugin on the command line win over the settings in the file.")

@@ -7,8 +7,8 @@ from typing import Any
 from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import Count, Lambdas, Names, Text, option, output_dir
-from recbole_leaprec.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
-from recbole_leaprec.keys import MEASUREMENT_KEYS, check_changes
+from recbole_leaprec.common.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKERS
+from recbole_leaprec.settings.keys import MEASUREMENT_KEYS, check_changes
 
 _TOLD_BY_TRADEOFF = {"reranker", "rerank_lambda", "target_skl", "config_files"}
 """What it says of these keys says more than that they cannot be changed."""

@@ -11,9 +11,9 @@ from recbole_leaprec.cli.command import command, is_given, loading
 from recbole_leaprec.cli.options import Count, Folder, Number, OneOf, Text, option
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.commands import command_names
-from recbole_leaprec.defaults import ENGINES
-from recbole_leaprec.keys import PLUGIN_KEYS, RESUME_KEYS, check_changes, check_engine
-from recbole_leaprec.model_names import own_models, recbole_models
+from recbole_leaprec.common.defaults import ENGINES
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, RESUME_KEYS, check_changes, check_engine
+from recbole_leaprec.settings.model_names import own_models, recbole_models
 
 _OWN = ", ".join(sorted(name for name in own_models() if name not in recbole_models()))
 

@@ -10,7 +10,7 @@ from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import INTERRUPTED, command, folder_for, is_given, loading, program
 from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, option, output_dir
 from recbole_leaprec.cli.result_table import show_result
-from recbole_leaprec.defaults import SEARCHES, TRIALS
+from recbole_leaprec.common.defaults import SEARCHES, TRIALS
 
 _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
 """What a search that goes on can be given."""

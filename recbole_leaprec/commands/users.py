@@ -6,8 +6,8 @@ from typing import Any
 
 from recbole_leaprec.cli.command import command, folder_for, loading
 from recbole_leaprec.cli.options import CHECKPOINT, Lambdas, Text, option, output_dir
-from recbole_leaprec.defaults import USERS_LAMBDAS
-from recbole_leaprec.keys import MEASUREMENT_KEYS
+from recbole_leaprec.common.defaults import USERS_LAMBDAS
+from recbole_leaprec.settings.keys import MEASUREMENT_KEYS
 
 
 @command("users", keys=MEASUREMENT_KEYS, about_keys=f"Keys that can be changed: {', '.join(sorted(MEASUREMENT_KEYS))}")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from recbole_leaprec.common.files import scratch_folder, write_yaml
 from recbole_leaprec.convert.catalogue import Catalogue
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.interactions import Interactions
-from recbole_leaprec.files import scratch_folder, write_yaml
 
 FIELD_SEPARATORS = ("\t", "\x1f")
 LIST_SEPARATORS = (" ", "|", ";", "\x1e")

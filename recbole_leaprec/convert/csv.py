@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from recbole_leaprec.common.defaults import MAX_BAD_LINES, NO_CATEGORY
 from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import LIST, WHOLE, Catalogue, guess_separator, list_names, split_categories
@@ -19,7 +20,6 @@ from recbole_leaprec.convert.guesses import guess_column
 from recbole_leaprec.convert.interactions import Interactions
 from recbole_leaprec.convert.tables import Table, as_numbers, as_text, is_list
 from recbole_leaprec.convert.times import FORMS, check_form, guess_form, read_times
-from recbole_leaprec.defaults import MAX_BAD_LINES, NO_CATEGORY
 
 LIKE_MISSING = ("null", "nan", "none", "n/a", "undefined", "\\n")
 """What databases and programs write where a value is missing."""

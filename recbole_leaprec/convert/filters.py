@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.common.did_you_mean import unknown_name
 
 if TYPE_CHECKING:
     from recbole_leaprec.convert.catalogue import Catalogue

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from recbole_leaprec.common.defaults import MAX_BAD_LINES
 from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.paper import FILTERS, Sizes
 from recbole_leaprec.convert.publishers.raw import Raw
-from recbole_leaprec.defaults import MAX_BAD_LINES
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from recbole_leaprec.common.did_you_mean import did_you_mean
+from recbole_leaprec.common.reading import reading
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.streams import open_bytes
-from recbole_leaprec.did_you_mean import did_you_mean
-from recbole_leaprec.reading import reading
 
 ROWS = 2**16
 BLOCK = 2**21

@@ -12,7 +12,7 @@ from recbole.data.interaction import Interaction
 from recbole_leaprec.data.dataset import HISTORY_END, SequenceDataset
 from recbole_leaprec.data.negatives import NegativeSampler
 from recbole_leaprec.data.sequences import Windows
-from recbole_leaprec.keys import SOFTMAX
+from recbole_leaprec.settings.keys import SOFTMAX
 
 if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig

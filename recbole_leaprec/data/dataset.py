@@ -21,12 +21,12 @@ from recbole.utils import FeatureType
 from torch import Tensor
 
 from recbole_leaprec.atomic_files import TOKEN, columns_of, fields_of, how_to_mend, read_text
+from recbole_leaprec.common.did_you_mean import did_you_mean
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data.fingerprint import fingerprint
 from recbole_leaprec.data.prepared import cache_of, put_state, state_of
 from recbole_leaprec.data.sequences import Sequences
-from recbole_leaprec.did_you_mean import did_you_mean
 
 SHORTEST = 3  # one item to start from, one for validation, one for test
 

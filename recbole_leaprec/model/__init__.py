@@ -9,7 +9,7 @@ import recbole.model.sequential_recommender as recbole_models
 
 import recbole_leaprec.model.sequential_recommender as own_models
 from recbole_leaprec.model.one_row_per_prefix import OneRowPerPrefixMixin
-from recbole_leaprec.model_names import check_model
+from recbole_leaprec.settings.model_names import check_model
 
 __all__ = ["get_model"]
 

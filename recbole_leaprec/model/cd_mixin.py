@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.core.loss import NOT_COUNTED, bpr_loss, disentangled_loss, softmax_loss
 from recbole_leaprec.core.shared_softmax import shared_softmax_loss
-from recbole_leaprec.keys import SOFTMAX
 from recbole_leaprec.model.backbone import Backbone
 from recbole_leaprec.model.fast import speed_up
 from recbole_leaprec.model.negatives import SharedNegatives, shared_negatives
+from recbole_leaprec.settings.keys import SOFTMAX
 
 PREFERENCE = "preference"
 """Field of a batch that the trainer injects: the preference before each target, `[..., C]`."""

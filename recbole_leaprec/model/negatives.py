@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from recbole_leaprec.keys import ALL_NEGATIVES
+from recbole_leaprec.settings.keys import ALL_NEGATIVES
 
 
 class SharedNegatives:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from recbole_leaprec.analysis.curves import Comparison, Curve
 from recbole_leaprec.analysis.measurement import BASE, Measurement
-from recbole_leaprec.defaults import SHIFT_WINDOW
+from recbole_leaprec.common.defaults import SHIFT_WINDOW
 from recbole_leaprec.evaluator.per_user import METRICS
 from recbole_leaprec.run_folder import versions
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from recbole_leaprec.analysis.describe import Description
-from recbole_leaprec.files import write_csv, written_whole
+from recbole_leaprec.common.files import write_csv, written_whole
 
 COLUMNS = {
     "users": "{:,}",

@@ -12,13 +12,13 @@ import pandas as pd
 from recbole_leaprec.analysis.curves import Comparison, Curve
 from recbole_leaprec.analysis.measurement import BASE, Measurement
 from recbole_leaprec.analysis.plots import plot_density, plot_methods, plot_shift
-from recbole_leaprec.defaults import EXPLORED_USERS, SHIFT_WINDOW
-from recbole_leaprec.files import write_csv, written_whole
-from recbole_leaprec.keys import PROTOCOL_KEYS
+from recbole_leaprec.common.defaults import EXPLORED_USERS, SHIFT_WINDOW
+from recbole_leaprec.common.files import write_csv, written_whole
+from recbole_leaprec.common.slow_step import slow_step
 from recbole_leaprec.page.data import page_data
 from recbole_leaprec.page.html import page
 from recbole_leaprec.page.tables import all_tables
-from recbole_leaprec.slow_step import slow_step
+from recbole_leaprec.settings.keys import PROTOCOL_KEYS
 
 UNFINISHED = ".report-unfinished"
 """A file that is there while the files of a report are written, and stays if that is cut off: the same command may write over them."""

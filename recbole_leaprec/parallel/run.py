@@ -9,11 +9,11 @@ from tqdm import tqdm
 
 from recbole_leaprec.cluster import check_room, connected, room_in_all
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.keys import MACHINE_KEYS
 from recbole_leaprec.parallel.fit import Workers, fit_in_parallel
 from recbole_leaprec.quick_start import resumed_config, train_and_measure
 from recbole_leaprec.run import Run
 from recbole_leaprec.run_log import run_log
+from recbole_leaprec.settings.keys import MACHINE_KEYS
 from recbole_leaprec.trainer import LeapRecTrainer
 from recbole_leaprec.training_state import STATE, restore_state
 

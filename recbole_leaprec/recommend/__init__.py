@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH
 from recbole_leaprec.data import SequenceDataset, create_dataset
-from recbole_leaprec.defaults import ENGINES, LIST_LENGTH
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.totals import Totals
 from recbole_leaprec.run_log import run_log
@@ -61,12 +61,12 @@ def recommend(
         ValueError: bad arguments or files; nothing is written then, but for lists of a folder that were done before a bad row was
             found. A file is there as a whole or not at all.
     """
-    from recbole_leaprec.folder import check_folders
-    from recbole_leaprec.keys import check_count, check_engine
+    from recbole_leaprec.common.parquet_folder import check_folders
     from recbole_leaprec.recommend import engines
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.rules import read_rules
     from recbole_leaprec.recommend.writer import check_out
+    from recbole_leaprec.settings.keys import check_count, check_engine
 
     started = time.perf_counter()
     check_engine(engine, workers, ray_address=ray_address)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from recbole_leaprec.files import scratch_folder
+from recbole_leaprec.common.files import scratch_folder
 from recbole_leaprec.recommend.file_workers import FileWorker, over_ray
 from recbole_leaprec.recommend.recommender import Recommender
 

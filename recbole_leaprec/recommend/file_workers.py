@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from recbole_leaprec.cluster import quiet_data, ray_node
-from recbole_leaprec.files import written_whole
+from recbole_leaprec.common.files import written_whole
 
 RETRIES = 10
 """How many times a run may lose workers."""

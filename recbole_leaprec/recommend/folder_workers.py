@@ -19,7 +19,7 @@ import ray.exceptions
 from tqdm import tqdm
 
 from recbole_leaprec.cluster import quiet_data, ray_node
-from recbole_leaprec.folder import Folder, Footer
+from recbole_leaprec.common.parquet_folder import Folder, Footer
 from recbole_leaprec.list_sink import CONTENT, ERROR, NAME, ListSink
 from recbole_leaprec.recommend.file_workers import NODE, RETRIES
 from recbole_leaprec.recommend.list_folder import ListFolder, packed

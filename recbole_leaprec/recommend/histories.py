@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from recbole_leaprec.common.reading import read_all, reading
 from recbole_leaprec.convert.tables import parquet_batches
 from recbole_leaprec.data import SequenceDataset
-from recbole_leaprec.reading import read_all, reading
 
 USER, ITEMS = "user", "items"
 LEAVE_OUT = "leave_out"

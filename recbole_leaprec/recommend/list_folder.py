@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from recbole_leaprec.folder import Folder
+from recbole_leaprec.common.parquet_folder import Folder
 from recbole_leaprec.recommend.writer import FORMATS, ROWS
 
 STARTED, FINISHED = "_leaprec.json", "_SUCCESS"

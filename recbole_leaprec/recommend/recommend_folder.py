@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from recbole_leaprec.cluster import connected
-from recbole_leaprec.folder import checked_folder
-from recbole_leaprec.keys import NO_PART_OF_LISTS
+from recbole_leaprec.common.parquet_folder import checked_folder
 from recbole_leaprec.recommend import engines
 from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, check_schema, check_users
@@ -17,6 +16,7 @@ from recbole_leaprec.recommend.list_folder import ListFolder, file_fingerprint, 
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.totals import Totals
 from recbole_leaprec.recommend.writer import as_table, list_schema
+from recbole_leaprec.settings.keys import NO_PART_OF_LISTS
 
 
 class FolderRecommender(FolderWorker):

@@ -15,20 +15,20 @@ from recbole.data.transform import construct_transform
 from torch import Tensor
 
 from recbole_leaprec.checkpoint import restore
+from recbole_leaprec.common.defaults import LIST_LENGTH
+from recbole_leaprec.common.reading import reading
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.core.calibration import miscalibration
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.core.preference import sequential_preference
 from recbole_leaprec.data.frozen import FrozenDataset
-from recbole_leaprec.defaults import LIST_LENGTH
-from recbole_leaprec.keys import RECOMMENDATION_KEYS, check_changes
-from recbole_leaprec.reading import reading
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, split_items
 from recbole_leaprec.recommend.writer import TITLE
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.run import Run, trained_config
 from recbole_leaprec.run_log import run_log
+from recbole_leaprec.settings.keys import RECOMMENDATION_KEYS, check_changes
 
 SKIPPED, FALLBACK, SHORT = "skipped", "fallback", "short"
 """Columns beside the list's own, on a user's first row: unknown items in the history; whether none was known; whether the list

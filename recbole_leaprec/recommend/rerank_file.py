@@ -17,14 +17,13 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from recbole_leaprec.common.defaults import LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.common.files import scratch_folder
+from recbole_leaprec.common.parquet_folder import check_folders
+from recbole_leaprec.common.reading import read_all, reading
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import LIST, guess_separator, list_names, split_categories
 from recbole_leaprec.convert.tables import Table, as_text
-from recbole_leaprec.defaults import LIST_LENGTH, MAX_BAD_LINES
-from recbole_leaprec.files import scratch_folder
-from recbole_leaprec.folder import check_folders
-from recbole_leaprec.keys import check_count, check_engine
-from recbole_leaprec.reading import read_all, reading
 from recbole_leaprec.recommend.catalogue import CATEGORIES, ITEM, Catalogue, ItemIds
 from recbole_leaprec.recommend.deal import deal
 from recbole_leaprec.recommend.parts import CANDIDATES, TASTES, Parts
@@ -34,6 +33,7 @@ from recbole_leaprec.recommend.rerank_part import PREFERENCE, Counts, Wanted
 from recbole_leaprec.recommend.writer import check_out, open_writer
 from recbole_leaprec.reranking.lambda_search import smallest_lambda
 from recbole_leaprec.reranking.reranking import Reranking
+from recbole_leaprec.settings.keys import check_count, check_engine
 
 PART = 500_000
 """Candidates that go to one part, about."""

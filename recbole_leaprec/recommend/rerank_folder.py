@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from recbole_leaprec.cluster import connected
+from recbole_leaprec.common.parquet_folder import Folder, checked_folder
 from recbole_leaprec.convert.bad_lines import BadLines
-from recbole_leaprec.folder import Folder, checked_folder
 from recbole_leaprec.recommend.arrow_table import ArrowTable
 from recbole_leaprec.recommend.catalogue import ITEM, Catalogue, ItemIds, coded
 from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists

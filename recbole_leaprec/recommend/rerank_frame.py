@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recbole_leaprec.defaults import LIST_LENGTH
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.recommend.catalogue import ITEM, Catalogue, ItemIds, check_columns, coded, text_of
 from recbole_leaprec.recommend.histories import ITEMS, USER, split_items
 from recbole_leaprec.recommend.rerank_part import PREFERENCE, Candidates, Counts, PartReranker, Wanted

@@ -11,10 +11,10 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.core.calibration import miscalibration
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.core.preference import sequential_preference
-from recbole_leaprec.defaults import LIST_LENGTH
 from recbole_leaprec.recommend.catalogue import Catalogue
 from recbole_leaprec.recommend.tastes import Tastes
 from recbole_leaprec.reranking.reranking import Reranking

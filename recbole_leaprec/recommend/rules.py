@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.reading import read_text
+from recbole_leaprec.common.reading import read_text
 from recbole_leaprec.recommend.rerank_file import read_categories
 
 

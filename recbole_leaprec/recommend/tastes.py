@@ -10,9 +10,9 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from recbole_leaprec.common.did_you_mean import did_you_mean
 from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.core.preference import preference_after
-from recbole_leaprec.did_you_mean import did_you_mean
 from recbole_leaprec.recommend.catalogue import coded
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from recbole_leaprec.files import written_whole
+from recbole_leaprec.common.files import written_whole
 
 FORMATS = (".parquet", ".csv", ".trec")
 TITLE = "title"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from recbole_leaprec.lazy import lazy_names
+from recbole_leaprec.common.lazy import lazy_names
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS, Reranker, get_reranker, register, register_greedy
 
 if TYPE_CHECKING:

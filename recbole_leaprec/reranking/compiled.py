@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recbole_leaprec.common.slow_step import in_log, slow_step
 from recbole_leaprec.core.categories import ItemCategories
-from recbole_leaprec.slow_step import in_log, slow_step
 
 _logger = logging.getLogger(__name__)
 

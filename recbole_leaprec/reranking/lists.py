@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from recbole_leaprec.common.defaults import SMALLEST_BETA
+from recbole_leaprec.common.did_you_mean import unknown_name
 from recbole_leaprec.core.categories import ItemCategories
-from recbole_leaprec.defaults import SMALLEST_BETA
-from recbole_leaprec.did_you_mean import unknown_name
 from recbole_leaprec.reranking.compiled import BadScores
 from recbole_leaprec.reranking.registry import ORDERS, get_reranker
 from recbole_leaprec.reranking.topk import by_relevance, top_items

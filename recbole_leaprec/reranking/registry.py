@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from recbole_leaprec.did_you_mean import unknown_name
+from recbole_leaprec.common.did_you_mean import unknown_name
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,7 +9,7 @@ server, ray_serve    uvicorn, and Ray Serve
 
 from typing import TYPE_CHECKING
 
-from recbole_leaprec.lazy import lazy_names
+from recbole_leaprec.common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from recbole_leaprec.serve.app import make_app

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from ray import serve
 
-from recbole_leaprec.defaults import LIST_LENGTH
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.serve.settings import TOKEN, Limits
 
 

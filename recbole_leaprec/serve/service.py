@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 
 import recbole_leaprec
-from recbole_leaprec.defaults import LIST_LENGTH
-from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.common.defaults import LIST_LENGTH
+from recbole_leaprec.common.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.common.slow_step import in_log, slow_step
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.rules import read_rules
 from recbole_leaprec.reranking.registry import RERANKERS
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.serve.bodies import Answer, Candidate, Listed, ModelInfo, RecommendBody, RerankBody, Wanted
 from recbole_leaprec.serve.settings import Limits
-from recbole_leaprec.slow_step import in_log, slow_step
 
 _logger = logging.getLogger(__name__)
 

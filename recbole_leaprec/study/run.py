@@ -15,17 +15,17 @@ from recbole_leaprec.analysis.curves import Comparison, Curve
 from recbole_leaprec.analysis.describe import Description, description
 from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
+from recbole_leaprec.common.defaults import EXPLORED_USERS
+from recbole_leaprec.common.files import taken, write_yaml
+from recbole_leaprec.common.reading import read_lines
 from recbole_leaprec.data import create_dataset
-from recbole_leaprec.defaults import EXPLORED_USERS
-from recbole_leaprec.dropout import AUTO
-from recbole_leaprec.files import taken, write_yaml
-from recbole_leaprec.keys import MACHINE_KEYS, NO_PART_OF_LISTS
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
 from recbole_leaprec.quick_start import resume, run_leaprec
-from recbole_leaprec.reading import read_lines
 from recbole_leaprec.run_folder import training_seconds
 from recbole_leaprec.run_log import run_log
+from recbole_leaprec.settings.dropout import AUTO
+from recbole_leaprec.settings.keys import MACHINE_KEYS, NO_PART_OF_LISTS
 from recbole_leaprec.study.spec import Part, Spec, part_name
 from recbole_leaprec.training_state import STATE
 

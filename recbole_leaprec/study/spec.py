@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from recbole_leaprec.analysis.measurement import BASE
+from recbole_leaprec.common.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.common.files import check_spec
+from recbole_leaprec.common.reading import read_yaml
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
-from recbole_leaprec.files import check_spec
-from recbole_leaprec.keys import check_alike, check_lambdas
-from recbole_leaprec.reading import read_yaml
 from recbole_leaprec.reranking.registry import get_reranker
+from recbole_leaprec.settings.keys import check_alike, check_lambdas
 
 KEYS = {
     "title": "what the report is called",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from recbole.evaluator import smaller_metrics
 
-from recbole_leaprec.defaults import LAMBDAS
-from recbole_leaprec.did_you_mean import did_you_mean
+from recbole_leaprec.common.defaults import LAMBDAS
+from recbole_leaprec.common.did_you_mean import did_you_mean
 
 OUT_OF_BOUND = -1e6
 """The score of a model that misses the bound at every lambda, minus the distance by which it misses."""

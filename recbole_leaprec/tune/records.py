@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from recbole_leaprec.files import write_csv, write_json, write_yaml, written_whole
-from recbole_leaprec.keys import MACHINE_KEYS
-from recbole_leaprec.reading import read_json, read_lines, reading
+from recbole_leaprec.common.files import write_csv, write_json, write_yaml, written_whole
+from recbole_leaprec.common.reading import read_json, read_lines, reading
+from recbole_leaprec.settings.keys import MACHINE_KEYS
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
 from recbole_leaprec.tune.plot import parallel_coordinates
 from recbole_leaprec.tune.settings import SearchSettings

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recbole_leaprec.cluster import check_room, connected, interrupts_as_before
+from recbole_leaprec.common.defaults import TRIALS
+from recbole_leaprec.common.files import taken, write_json
+from recbole_leaprec.common.reading import read_json
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.defaults import TRIALS
-from recbole_leaprec.files import taken, write_json
 from recbole_leaprec.quick_start import evaluate
-from recbole_leaprec.reading import read_json
 from recbole_leaprec.tune.records import collect, read_trials, sample_of, settle
 from recbole_leaprec.tune.settings import SearchSettings, check_resumed_with
 from recbole_leaprec.tune.space import Distribution

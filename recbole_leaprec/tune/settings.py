@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from recbole_leaprec.common.defaults import SEARCHES
+from recbole_leaprec.common.did_you_mean import unknown_name
+from recbole_leaprec.common.files import write_json
+from recbole_leaprec.common.reading import read_json, reading
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.config_checks import metric_names
 from recbole_leaprec.data import create_dataset
-from recbole_leaprec.defaults import SEARCHES
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.files import write_json
-from recbole_leaprec.keys import MACHINE_KEYS, check_count, check_keys, check_number
-from recbole_leaprec.reading import read_json, reading
 from recbole_leaprec.run_log import run_log
+from recbole_leaprec.settings.keys import MACHINE_KEYS, check_count, check_keys, check_number
 from recbole_leaprec.tune.objective import parse_objective
 from recbole_leaprec.tune.space import read_space
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.reading import parse_yaml, read_text
+from recbole_leaprec.common.did_you_mean import unknown_name
+from recbole_leaprec.common.reading import parse_yaml, read_text
 
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain

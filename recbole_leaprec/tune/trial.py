@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recbole_leaprec.cluster import given_gpus, ray_node
-from recbole_leaprec.files import write_json
+from recbole_leaprec.common.files import write_json
 from recbole_leaprec.tune.objective import Objective, Point, parse_objective
 from recbole_leaprec.tune.settings import SearchSettings
 

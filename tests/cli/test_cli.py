@@ -215,7 +215,7 @@ def test_the_wheel_carries_the_properties_and_works_without_the_checkout(tmp_pat
     needed = [file for kind in ("py", "html", "css", "js") for file in package.rglob(f"*.{kind}")]
     assert {file.suffix for file in needed} == {".py", ".html", ".css", ".js"}
     assert {str(file.relative_to(package)) for file in needed} <= shipped
-    program = "import recbole_leaprec.keys as c, recbole_leaprec.cli as m; print(c.PROPERTIES); m.main(['--help'])"
+    program = "import recbole_leaprec.settings.keys as c, recbole_leaprec.cli as m; print(c.PROPERTIES); m.main(['--help'])"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")},
                           capture_output=True, text=True, timeout=120)  # fmt: skip
     assert done.stdout.startswith(str(tmp_path / "site")), done.stderr

@@ -9,7 +9,7 @@ from recbole_leaprec.cli import main
 from recbole_leaprec.convert.filters import Filters
 from recbole_leaprec.convert.paper import FILTERS, TABLE_1
 from recbole_leaprec.convert.published import convert_published
-from recbole_leaprec.keys import PROPERTIES
+from recbole_leaprec.settings.keys import PROPERTIES
 from tests.convert import raw
 from tests.convert.test_csv import brute_force, categories_of, load, sequences_of
 from tests.toy import SMALL

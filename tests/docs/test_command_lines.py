@@ -12,7 +12,7 @@ import pytest
 from recbole_leaprec.cli.arguments import normalised, read_keys
 from recbole_leaprec.cli.options import Option
 from recbole_leaprec.commands import take_command
-from recbole_leaprec.keys import check_changes
+from recbole_leaprec.settings.keys import check_changes
 from tests.docs.pages import ROOT, blocks, written_pages
 
 from reference_pages import CHANGED_BY  # isort: skip

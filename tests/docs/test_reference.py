@@ -9,8 +9,8 @@ import pytest
 
 from recbole_leaprec.cli.options import Count, Option
 from recbole_leaprec.commands import command_names, take_command
-from recbole_leaprec.keys import PLUGIN_KEYS, RECBOLE_KEYS, Key, known_keys
 from recbole_leaprec.reranking.registry import RERANKERS
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, RECBOLE_KEYS, Key, known_keys
 from recbole_leaprec.study.spec import KEYS as STUDY_KEYS
 from tests.docs.pages import DOCS, written_pages
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from recbole_leaprec.data.cache import FOLDER as CACHE
-from recbole_leaprec.keys import known_keys
+from recbole_leaprec.settings.keys import known_keys
 from tests.fuzz.forks import Forks, Outcome
 
 SECONDS = float(os.environ.get("LEAPREC_FUZZ_SECONDS", "90"))

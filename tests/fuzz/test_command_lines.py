@@ -10,8 +10,8 @@ import yaml
 
 from recbole_leaprec.cli.command import Command
 from recbole_leaprec.commands import command_names, take_command
-from recbole_leaprec.keys import PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, known_keys
-from recbole_leaprec.recbole_keys import recbole_folder
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, known_keys
+from recbole_leaprec.settings.recbole_keys import recbole_folder
 from tests.fuzz.cases import Bench, fuzz, odd_text
 from tests.fuzz.conftest import DATA, RERANK
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from recbole.utils import init_seed
 
-from recbole_leaprec.model_names import known_models
 from recbole_leaprec.reranking import Reranking
+from recbole_leaprec.settings.model_names import known_models
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests.model.test_models import NEEDED, OWN, one_thread  # noqa: F401
 from tests.pretend import DEVICE, PretendDevice

@@ -16,8 +16,8 @@ from recbole_leaprec.data import HISTORY_END, create_dataset, data_preparation
 from recbole_leaprec.model import get_model
 from recbole_leaprec.model.cd_mixin import PREFERENCE, ConfigWith
 from recbole_leaprec.model.negatives import SharedNegatives
-from recbole_leaprec.model_names import UNSUPPORTED, known_models
 from recbole_leaprec.quick_start import run_leaprec
+from recbole_leaprec.settings.model_names import UNSUPPORTED, known_models
 from recbole_leaprec.trainer import LeapRecTrainer
 from tests import reference
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recbole_leaprec.cli import main
-from recbole_leaprec.folder import Folder
+from recbole_leaprec.common.parquet_folder import Folder
 from recbole_leaprec.recommend import engines, recommend
 from recbole_leaprec.recommend.file_workers import NODE
 from recbole_leaprec.recommend.list_folder import FINISHED, STARTED

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from recbole_leaprec import run_leaprec
-from recbole_leaprec.model_names import known_models
 from recbole_leaprec.recommend import Recommender, recommend
+from recbole_leaprec.settings.model_names import known_models
 from tests.model.test_models import NEEDED
 from tests.toy import SMALL
 

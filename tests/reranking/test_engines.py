@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from recbole_leaprec import ItemCategories, miscalibration, rerank, sequential_preference, slow_step
+from recbole_leaprec import ItemCategories, miscalibration, rerank, sequential_preference
+from recbole_leaprec.common import slow_step
 from recbole_leaprec.reranking import RERANKERS, compiled, greedy, rerank_sweep
 from tests import reference
 from tests.pretend import DEVICE, PretendDevice, put, take

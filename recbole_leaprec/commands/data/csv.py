@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.filter_options import filter_options, take_filters
 from recbole_leaprec.cli.options import File, Flag, Folder, Text, Whole, option
+from recbole_leaprec.common.defaults import MAX_BAD_LINES, NO_CATEGORY
 from recbole_leaprec.convert.filters import Filters
-from recbole_leaprec.defaults import MAX_BAD_LINES, NO_CATEGORY
 
 if TYPE_CHECKING:
     from recbole_leaprec.convert.csv import Converted

@@ -6,8 +6,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
-from recbole_leaprec.did_you_mean import unknown_name
-from recbole_leaprec.recbole_keys import recbole_folder
+from recbole_leaprec.common.did_you_mean import unknown_name
+from recbole_leaprec.settings.recbole_keys import recbole_folder
 
 _ONE_ITEM = "it scores one item at a time for click prediction and cannot rank the whole catalogue"
 _GRAPH = "it needs embeddings of a knowledge graph beside the interactions"
@@ -36,7 +36,7 @@ def recbole_models() -> tuple[str, ...]:
 @cache
 def own_models() -> tuple[str, ...]:
     """The plugin's models."""
-    return _imported_by(Path(__file__).parent / "model" / "sequential_recommender" / "__init__.py")
+    return _imported_by(Path(__file__).parents[1] / "model" / "sequential_recommender" / "__init__.py")
 
 
 def _imported_by(path: Path) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recbole_leaprec.dropout import dropout_for
 from recbole_leaprec.run import Run
+from recbole_leaprec.settings.dropout import dropout_for
 
 
 @pytest.mark.parametrize(("per_item", "dropout"), [(1, 0.5), (16, 0.5), (38, 0.45), (148, 0.3), (1000, 0.1), (1e9, 0.1)])

@@ -11,15 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from recbole_leaprec.defaults import ENGINES, SMALLEST_BETA
-from recbole_leaprec.did_you_mean import did_you_mean, unknown_name
-from recbole_leaprec.dropout import AUTO
-from recbole_leaprec.lr_schedule import SCHEDULES
-from recbole_leaprec.reading import parse_yaml, read_lines
-from recbole_leaprec.recbole_keys import is_interval, is_number, is_whole, kind_of, recbole_defaults
+from recbole_leaprec.common.defaults import ENGINES, SMALLEST_BETA
+from recbole_leaprec.common.did_you_mean import did_you_mean, unknown_name
+from recbole_leaprec.common.reading import parse_yaml, read_lines
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
+from recbole_leaprec.settings.dropout import AUTO
+from recbole_leaprec.settings.lr_schedule import SCHEDULES
+from recbole_leaprec.settings.recbole_keys import is_interval, is_number, is_whole, kind_of, recbole_defaults
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 # Inside the package in a wheel, beside it in a checkout.
 PROPERTIES = next(folder for folder in (_PACKAGE / "properties", _PACKAGE.parent / "properties") if folder.is_dir())
 

@@ -4,10 +4,10 @@ import pytest
 
 from recbole_leaprec.cli import main
 from recbole_leaprec.cli.arguments import read_value
+from recbole_leaprec.common.reading import read_lines
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.keys import PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, check_values, known_keys
-from recbole_leaprec.reading import read_lines
-from recbole_leaprec.recbole_keys import EXCEPTIONS, is_interval, kind_of, recbole_defaults
+from recbole_leaprec.settings.keys import PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, check_values, known_keys
+from recbole_leaprec.settings.recbole_keys import EXCEPTIONS, is_interval, kind_of, recbole_defaults
 
 NO_KIND = {"fields", "lgb_early_stopping_rounds", "xgb_model", "xgb_nthread", "xgb_silent"}
 """None by default, and of models that are not sequential."""
@@ -87,12 +87,12 @@ def test_odd_values_are_answered_in_one_line_and_nothing_is_left(tmp_path, monke
 
 
 def test_wandb_is_taken_where_it_is_installed_alone(monkeypatch):
-    monkeypatch.setattr("recbole_leaprec.recbole_keys.find_spec", lambda name: None)
+    monkeypatch.setattr("recbole_leaprec.settings.recbole_keys.find_spec", lambda name: None)
     with pytest.raises(
         ValueError, match="log_wandb must be True or False, and True needs the package wandb: pip install wandb"
     ):
         LeapRecConfig("SASRecCD", "ml-100k", config_dict={"log_wandb": True})
-    monkeypatch.setattr("recbole_leaprec.recbole_keys.find_spec", lambda name: object())
+    monkeypatch.setattr("recbole_leaprec.settings.recbole_keys.find_spec", lambda name: object())
     check_values({"log_wandb": True})
 
 

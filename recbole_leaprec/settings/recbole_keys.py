@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.reading import parse_yaml
+from recbole_leaprec.common.reading import parse_yaml
 
 
 @cache

@@ -11,7 +11,7 @@ from importlib import import_module
 import pytest
 
 from recbole_leaprec.cli import main
-from recbole_leaprec.interrupt import interruptible
+from recbole_leaprec.common.interrupt import interruptible
 from tests.toy import SMALL
 
 

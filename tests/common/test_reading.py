@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from recbole_leaprec.cli import main
+from recbole_leaprec.common.reading import parse_yaml, read_json, reading
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.reading import parse_yaml, read_json, reading
 from recbole_leaprec.study.spec import Spec
 from recbole_leaprec.tune.space import read_space
 

@@ -1,0 +1,1 @@
+"""What every part of the package may use: files and folders, reading what others wrote, messages, interruptions."""
