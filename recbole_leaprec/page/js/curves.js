@@ -43,7 +43,7 @@ export function curves(section, shown) {
         ...drawn.map((method) => ({ ...curve(method, metric, intervals), visible: !hidden.has(method.name) })),
         ...own.map((base) => ({ ...star(base, metric), visible: base.methods.some((name) => !hidden.has(name)) })),
       ],
-      shape: layout(`${NAMES.skl}, less is better`, NAMES[metric], { xaxis: { rangemode: "tozero" } }),
+      shape: layout(`${NAMES.skl}, lower is better`, NAMES[metric], { xaxis: { rangemode: "tozero" } }),
     })));
   holder.append(el("details", {}, el("summary", {}, "All points as a table"), pointsTable(drawn)));
 }
