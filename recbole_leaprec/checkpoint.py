@@ -53,6 +53,9 @@ def load_checkpoint(
 
 _OURS = "a checkpoint of this plugin"
 
+_TOO_LARGE = 1e15
+"""Parameters of this size, and those that are no numbers, make scores that are none."""
+
 
 def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
     """ValueError if a part that every checkpoint has is missing or is something else."""
@@ -93,5 +96,8 @@ def restore(model: Any, content: dict[str, Any], path: str | Path) -> None:
         model.load_state_dict(content["state_dict"])
     except RuntimeError as error:
         raise ValueError(f"{path} does not fit this {type(model).__name__}: {' '.join(str(error).split())}") from error
+    for name, parameter in model.named_parameters():
+        if not bool((parameter.detach().abs() < _TOO_LARGE).all()):
+            raise ValueError(f"{path} is damaged: its {name!r} holds numbers that no training ends with")
     with reading(path, _OURS):
         model.load_other_parameter(content.get("other_parameter"))

@@ -125,6 +125,8 @@ class LeapRecConfig(CompatConfig):
         load_col = dict(final["load_col"])
         for source, fields in needed.items():
             asked = load_col.get(source) or []
+            if asked != "*" and not (isinstance(asked, list | tuple) and all(isinstance(one, str) for one in asked)):
+                raise ValueError(f"load_col: {source} must be a list of fields, or *, got {asked!r}")
             if asked != "*":
                 load_col[source] = list(dict.fromkeys([*asked, *filter(None, fields)]))
         final["load_col"] = load_col

@@ -65,20 +65,36 @@ def _check_state(content: dict[str, Any]) -> None:
     figures = {**content["best_valid_result"], **content["train_loss"]}
     if not all(isinstance(value, int | float) for value in figures.values()) or content["cur_step"] < 0:
         raise ValueError("its figures are not what they should be")
-    if sorted(content["train_loss"]) != list(range(content["epoch"] + 1)):
-        raise ValueError(f"it is of epoch {content['epoch']}, and has the losses of epochs {sorted(content['train_loss'])}")
+    losses = content["train_loss"]
+    if len(losses) != content["epoch"] + 1 or sorted(losses) != list(range(len(losses))):
+        raise ValueError(f"it is of epoch {content['epoch']}, and has the losses of epochs {sorted(losses)}")
 
 
 def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
     """Put an optimizer where it was; ValueError for values that are none of its own, which torch does not look at."""
-    kinds = [{name: type(value) for name, value in group.items()} for group in optimizer.param_groups]
+    before = _settings_of(optimizer)
     optimizer.load_state_dict(saved)
-    if [{name: type(value) for name, value in group.items()} for group in optimizer.param_groups] != kinds:
+    rates = [group["lr"] for group in optimizer.param_groups]
+    if _settings_of(optimizer) != before or not all(type(rate) is float for rate in rates):
         raise ValueError("the settings of its optimizer are not what they should be")
     for parameter, state in optimizer.state.items():
         for name, value in state.items():
             if isinstance(value, torch.Tensor) and value.shape not in (parameter.shape, torch.Size([])):
                 raise ValueError(f"{name!r} of its optimizer has the shape {tuple(value.shape)}, which fits no parameter")
+            number = torch.as_tensor(value)
+            if not torch.isfinite(number).all() or (name in _NOT_NEGATIVE and bool((number < 0).any())):
+                raise ValueError(f"{name!r} of its optimizer holds numbers that no training ends with")
+
+
+_NOT_NEGATIVE = ("step", "exp_avg_sq", "square_avg", "sum")
+"""Counts and means of squares, as torch's optimizers call them."""
+
+
+def _settings_of(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """What the config has settled; the learning rate changes with the epochs."""
+    return [
+        {name: value for name, value in group.items() if name not in ("params", "lr")} for group in optimizer.param_groups
+    ]
 
 
 def _restore_progress(content: dict[str, Any], trainer: LeapRecTrainer) -> None:

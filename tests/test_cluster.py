@@ -179,7 +179,7 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
     made: dict[str, int] = {}
     parts = []
     with two_nodes(tmp_path / "ray") as (address, second), connected(address):
-        for rows in engines.ray_data(batches, arguments, workers=2, scratch=tmp_path):
+        for rows in engines.ray_data(batches, arguments, workers=2, out=tmp_path / "lists.parquet"):
             parts.append(rows)
             for node, count in rows[NODE].value_counts().items():
                 made[node] = made.get(node, 0) + count
@@ -221,7 +221,7 @@ def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
     histories = pd.DataFrame({"user": ["a", "b"], "items": [["i1", "i2"], ["i3"]]})
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     with one_node(tmp_path / "ray") as address, connected(address):
-        lists = pd.concat(engines.ray_data([histories], arguments, workers=None, scratch=tmp_path))
+        lists = pd.concat(engines.ray_data([histories], arguments, workers=None, out=tmp_path / "lists.parquet"))
     pd.testing.assert_frame_equal(lists.drop(columns=NODE), Recommender(**arguments)(histories))
 
 

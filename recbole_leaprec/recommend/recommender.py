@@ -209,8 +209,8 @@ class Recommender:
         batch = Interaction(
             {
                 data.uid_field: torch.tensor([self._user_ids.get(user, 0) for user in users]),
-                data.iid_field + self.config["LIST_SUFFIX"]: items,
-                data.item_list_length_field: torch.tensor([len(history) for history in recent]),
+                self.model.ITEM_SEQ: items,
+                self.model.ITEM_SEQ_LEN: torch.tensor([len(history) for history in recent]),
             }
         )
         return self._transform(data, batch)

@@ -145,12 +145,13 @@ def alter_rows(rows: list[list[str]], headers: Sequence[str], draw: random.Rando
 
     def cells(count: int) -> None:
         for _ in range(count):
-            rows[draw.randrange(1, len(rows))][draw.randrange(len(rows[0]))] = odd_text(draw)
+            one, place, text = rows[draw.randrange(1, len(rows))], draw.randrange(len(rows[0])), odd_text(draw)
+            one[place : place + 1] = [text]  # a row that has fewer cells gets one more
 
     def a_column() -> None:
         value = odd_text(draw)
         for one in rows[1:]:
-            one[column] = value
+            one[column : column + 1] = [value]
 
     def header() -> None:
         rows[0][column] = draw.choice(headers)
@@ -158,7 +159,7 @@ def alter_rows(rows: list[list[str]], headers: Sequence[str], draw: random.Rando
     def another_column() -> None:
         rows[0].append(draw.choice(headers))
         for one in rows[1:]:
-            one.append(odd_text(draw) if draw.random() < 0.5 else one[0])
+            one.append(odd_text(draw) if draw.random() < 0.5 or not one else one[0])
 
     draw.choice(
         [
@@ -172,7 +173,7 @@ def alter_rows(rows: list[list[str]], headers: Sequence[str], draw: random.Rando
             another_column,
             lambda: rows.insert(row, list(rows[row])),
             lambda: rows.insert(row, []),
-            lambda: rows[row].pop(column),
+            lambda: rows[row].__delitem__(slice(column, column + 1)),
             lambda: rows[row].append("more"),
             lambda: rows.pop(0),
             lambda: rows.insert(0, list(rows[0])),
@@ -180,7 +181,7 @@ def alter_rows(rows: list[list[str]], headers: Sequence[str], draw: random.Rando
             lambda: rows.__delitem__(slice(1, row)),
             lambda: rows[row].reverse(),
             lambda: rows.sort(),
-            lambda: [one.pop(column) for one in rows],
+            lambda: [one.__delitem__(slice(column, column + 1)) for one in rows],
         ]
     )()
 

@@ -25,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 CPU_SECONDS = 60
 """What a case may take; and wall time of four times that, on a machine that others use, too."""
 LATE = 4 * CPU_SECONDS
+MEMORY = 16 * 2**30
+"""Bytes of addresses: what is loaded has several times as many as it uses."""
 LOADED = "loaded.txt"
 
 
@@ -158,6 +160,9 @@ def _command(words: list[str], cwd: str, names: list[str], file_size: int | None
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(cwd)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))  # a case that fills the memory would stop all others, too
         if file_size is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it: writing raises an OSError
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
