@@ -86,6 +86,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"alpha": True}, "alpha .* got True"),
         ({"beta": 0}, r"beta .* must be a number in \[1e-15, 1\), got 0"),
         ({"beta": 1}, "beta .* got 1"),
+        ({"weight_decay": 10**30}, "weight_decay .* must be a number, 0 or more, got 1000"),
         ({"gamma": -1}, "gamma .* must be a number, 0 or more, got -1"),
         ({"gamma": float("nan")}, "gamma .* got nan"),
         ({"bpr_weight": -0.1}, "bpr_weight .* got -0.1"),

@@ -43,8 +43,12 @@ class Key:
     valid: Callable[[Any], bool]
 
 
+_LARGEST = 2**62
+"""torch takes whole numbers of 64 bits alone."""
+
+
 def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
-    return lambda value: is_number(value) and valid(value)
+    return lambda value: is_number(value) and abs(value) < _LARGEST and valid(value)
 
 
 def _text_or_none(value: Any) -> bool:

@@ -100,7 +100,8 @@ def names_something(sentence: str, words: Sequence[str]) -> bool:
     """Whether a file, a key, an option or a value is in it."""
     sentence = re.sub(r"\[Errno \d+\]", "", sentence)
     given = {word.partition("=")[2] for word in words} - {""}
-    known = set(re.findall(r"\w+", sentence)) & known_keys()
+    options = {word.partition("=")[0].removeprefix("--") for word in words if word.startswith("--")}
+    known = set(re.findall(r"\w+", sentence)) & (known_keys() | options)
     return bool(known or re.search(r"['\"/\d]|--\w|\w\.\w", sentence) or any(value in sentence for value in given))
 
 

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from recbole_leaprec.serve.app import make_app
 from recbole_leaprec.serve.service import SERVED, open_service
+from recbole_leaprec.serve.settings import Limits
 from tests.fuzz.cases import Bench, Broken, damaged, fuzz, odd_text
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,9 @@ def check_answer(code: int, answer: Any, asked: Any) -> None:
 
 @pytest.fixture
 def client(shop, forks):
-    with TestClient(make_app(open_service(shop / "run" / "model.pth", k=5)), raise_server_exceptions=False) as client:
+    with TestClient(
+        make_app(open_service(shop / "run" / "model.pth", k=5, limits=Limits(seconds=600))), raise_server_exceptions=False
+    ) as client:
         yield client
 
 
