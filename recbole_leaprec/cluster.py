@@ -23,32 +23,6 @@ QUIET = {
 """What keeps Ray 2.60 from the terminal; a value that the user has set stays."""
 
 
-RETRIES = 10
-"""How many times a run may lose workers."""
-
-
-class LostWorkers:
-    """How often Ray has lost workers: what they had to make is made again, but not for ever."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    @contextmanager
-    def forgiven(self) -> Iterator[None]:
-        """Go on after workers were lost, with a warning; an error of their own is raised, and the loss after `RETRIES` others."""
-        import ray.exceptions
-
-        try:
-            yield
-        except ray.exceptions.RayTaskError:
-            raise
-        except ray.exceptions.RayError as error:
-            self.count += 1
-            if self.count > RETRIES:
-                raise
-            _logger.warning("Ray lost a worker (%s); the lists that are missing are made again", type(error).__name__)
-
-
 @contextmanager
 def connected(address: str | None = None) -> Iterator[bool]:
     """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.

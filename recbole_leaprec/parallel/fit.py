@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -12,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recbole_leaprec.cluster import RETRIES, given_gpus, interrupts_as_before
+from recbole_leaprec.cluster import given_gpus, interrupts_as_before
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
     from ray.util.queue import Queue
 
     from recbole_leaprec.trainer import LeapRecTrainer
+
+RETRIES = 10
+"""How many times a training may lose workers."""
 
 SCRATCH = ".ray-train-"
 """How the name of a folder begins, inside that of a run, that is there while workers train."""
@@ -70,8 +72,6 @@ def fit_in_parallel(
     from ray.util.queue import Queue
 
     queue = Queue(actor_options={"num_cpus": 0})
-    for left in folder.glob(f"{SCRATCH}*"):  # of a training that was killed
-        shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch, _listening(queue, told):
         given: dict[str, Any] = {
             "config": config, "folder": str(folder), "gpus": workers.gpus, "after_validation": after_validation, "queue": queue,

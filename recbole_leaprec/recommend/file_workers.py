@@ -6,6 +6,7 @@ to those that are left.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,11 +16,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from recbole_leaprec.cluster import LostWorkers, quiet_data, ray_node
+from recbole_leaprec.cluster import quiet_data, ray_node
 from recbole_leaprec.common.files import written_whole
+
+RETRIES = 10
+"""How many times a run may lose workers."""
 
 NODE = "node"
 """A column of what comes back from Ray: where it was made."""
+
+_logger = logging.getLogger(__name__)
 
 
 class FileWorker:
@@ -52,15 +58,23 @@ def over_ray(
         result: how the files end that workers leave. Another work on the same files needs another: a worker that was thought dead may
             still write what it was asked for first.
     """
-    waiting, lost = deque(paths), LostWorkers()
+    import ray.exceptions
+
+    waiting = deque(paths)
+    failures = 0
     while waiting:
-        missing, before = [path for path in waiting if not path.with_suffix(result).exists()], lost.count
-        with lost.forgiven():
+        missing = [path for path in waiting if not path.with_suffix(result).exists()]
+        try:
             for _ in _run(missing, worker, {**arguments, "result": result}, workers):
                 yield from _made(waiting, result)
+        except ray.exceptions.RayTaskError:  # an error of the worker's own
+            raise
+        except ray.exceptions.RayError as error:
+            failures += 1
+            if failures > RETRIES:
+                raise
+            _logger.warning("Ray lost a worker (%s); the lists that are missing are made again", type(error).__name__)
         yield from _made(waiting, result)
-        if waiting and lost.count == before:
-            raise RuntimeError(f"Ray Data has ended without the lists of {waiting[0]}")
 
 
 def _made(waiting: deque[Path], result: str) -> Iterator[pa.Table]:

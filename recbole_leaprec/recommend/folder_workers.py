@@ -6,6 +6,7 @@ those of one process, and a file of lists is named after what it is made of.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ import ray.data
 import ray.exceptions
 from tqdm import tqdm
 
-from recbole_leaprec.cluster import LostWorkers, quiet_data, ray_node
+from recbole_leaprec.cluster import quiet_data, ray_node
 from recbole_leaprec.common.parquet_folder import Folder, Footer
 from recbole_leaprec.list_sink import CONTENT, ERROR, NAME, ListSink
-from recbole_leaprec.recommend.file_workers import NODE
+from recbole_leaprec.recommend.file_workers import NODE, RETRIES
 from recbole_leaprec.recommend.list_folder import ListFolder, packed
 
 PATH = "path"
@@ -28,6 +29,8 @@ PATH = "path"
 
 LOOK = 2.0
 """Seconds from one look at what is done to the next."""
+
+_logger = logging.getLogger(__name__)
 
 
 class FolderWorker:
@@ -90,19 +93,23 @@ def make_lists(
     out.begin()
     for name in out.missing({name: None for name, count in rows.items() if not count}):
         out.folder.write_whole(name, empty)
-    lost = LostWorkers()
+    failures = 0
     with _progress(out, rows, show_progress):
         while missing := out.missing(rows):
-            before = lost.count
             try:
-                with lost.forgiven():
-                    _run(source, {name: rows[name] for name in missing}, columns, out.folder, worker, arguments, workers)
+                _run(source, {name: rows[name] for name in missing}, columns, out.folder, worker, arguments, workers)
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, ValueError):
                     raise ValueError(str(error.cause).splitlines()[0]) from error  # what comes after that is Ray's
                 raise
-            if lost.count == before and out.missing(rows):
-                raise RuntimeError(f"Ray Data has ended without the lists of {out.missing(rows)[0]}")
+            except ray.exceptions.RayError as error:
+                failures += 1
+                if failures > RETRIES:
+                    raise
+                _logger.warning("Ray lost a worker (%s); the lists that are missing are made again", type(error).__name__)
+            else:
+                if out.missing(rows):
+                    raise RuntimeError(f"Ray Data has ended without the lists of {out.missing(rows)[0]}")
     return out.finish(rows)
 
 
