@@ -14,6 +14,8 @@ from recbole_leaprec.reranking import RERANKERS
 from tests import reference
 from tests.reranking.test_lists import WEIGHTS
 
+pytestmark = pytest.mark.slow
+
 BELOW_1 = float(np.nextafter(1.0, 0.0))
 ALPHAS = [5e-324, 1e-12, 0.5, BELOW_1, 1.0]
 BETAS = [SMALLEST_BETA, 1e-6, 0.01, BELOW_1]
