@@ -18,11 +18,14 @@ run: $(INSTALLED)  ## train SASRecCD on ml-100k, rerank it, print the table
 demo: $(INSTALLED)  ## a small study on ml-100k, and its report
 	$(VENV)/bin/python run_leaprec.py study --spec=properties/study/ml-100k.yaml --output_dir=output/demo
 
+# As many tests at a time as there are cores, four at most: each process takes up to 2 GB. Those that share a start stay together.
+PYTEST := -m pytest -n auto --maxprocesses=4 --dist=loadgroup
+
 test: $(INSTALLED) lint browser  ## linters, types, the whole suite, and how much of the package it runs
-	$(VENV)/bin/python -m pytest --cov
+	$(VENV)/bin/python $(PYTEST) --cov
 
 quick: $(INSTALLED)  ## the tests that take a moment, without Ray and without a browser
-	$(VENV)/bin/python -m pytest -m "not slow and not ray and not browser"
+	$(VENV)/bin/python $(PYTEST) -m "not slow and not ray and not browser"
 
 fuzz: $(INSTALLED)  ## an hour of odd datasets, command lines, damaged files and requests; `make test` has two minutes of it
 	LEAPREC_FUZZ_SECONDS=3600 $(VENV)/bin/python -m pytest tests/fuzz
@@ -82,7 +85,7 @@ newest: browser  ## the suite with the newest versions of everything, without co
 	rm -rf .environments/newest && $(PYTHON) -m venv .environments/newest
 	.environments/newest/bin/python $(PIP_INSTALL) $(TORCH) -e ".[test]"
 	.environments/newest/bin/python $(FREEZE)
-	.environments/newest/bin/python -m pytest
+	.environments/newest/bin/python $(PYTEST)
 	rm -rf .environments/newest
 
 oldest: browser  ## the suite with the lower bounds of setup.cfg
@@ -90,7 +93,7 @@ oldest: browser  ## the suite with the lower bounds of setup.cfg
 	sed -nE 's/^    ([a-z]+)(\[.*\])? >= ([0-9.]+).*/\1==\3/p' setup.cfg > .environments/oldest.txt
 	.environments/oldest/bin/python $(PIP_INSTALL) -c .environments/oldest.txt -e ".[test]"
 	.environments/oldest/bin/python $(FREEZE)
-	.environments/oldest/bin/python -m pytest
+	.environments/oldest/bin/python $(PYTEST)
 	rm -rf .environments/oldest .environments/oldest.txt
 
 # Every other version of Python that is new enough, on the PATH or in pyenv, once.
@@ -111,7 +114,7 @@ wheel: browser  ## the wheel by plain pip, a run of `leaprec` in another folder,
 	$(WHEEL)/bin/python $(PIP_INSTALL) "$$(ls $(WHEEL)/dist/*.whl)[test]"
 	$(WHEEL)/bin/python --version && $(WHEEL)/bin/python -m pip check && $(WHEEL)/bin/python $(FREEZE)
 	cd "$$(mktemp -d)" && $(WHEEL)/bin/leaprec doctor && $(WHEEL)/bin/leaprec
-	$(WHEEL)/bin/python -m pytest
+	$(WHEEL)/bin/python $(PYTEST)
 	rm -rf $(WHEEL)
 
 # What a release would hold. Nothing is uploaded.

@@ -7,8 +7,9 @@
 
 Each peer is installed into an environment of its own, `.environments/<name>`, and trained by its script in `peers/` on one
 thread: our training rows, the epoch by validation nDCG@10, at most `--minutes` of CPU time (training and validation). Its scores
-for our validation and test users come back as files, and go through our evaluation. What is there in `output/peers` is not made
-again: remove a folder to have it trained anew. Every run renews the page, with all datasets and models that are in `output/peers`.
+for our validation and test users come back as files, and go through our evaluation. What was measured is kept in `results/peers`,
+one small file per model, and every run renews the page with all of them: a comparison that takes a day can be made in parts. Remove
+a file to have that model measured again, and its folder in `output/peers` as well to have it trained again.
 
 The versions below were found to work with Python 3.11 and torch 2.13.0: RecTools 0.19.0 with numpy 1.26 and pytorch-lightning
 2.5.2, RePlay 0.22.0 with numpy 2.4 and lightning 2.6.6, RecBole 1.2.0 with numpy 1.26 and pandas 2.3.
@@ -169,16 +170,16 @@ def measure_ours(run_folder: Path, keys: dict[str, Any]) -> dict[str, Any]:
             return {"parameters": parameters, **measure(trainer, run)}
 
 
-def measured(folder: Path, trained: Path, work: Callable[[], dict[str, Any]]) -> None:
-    """Measure once: again only if the model is newer, or other targets are asked for."""
-    path = folder / "measured.json"
-    if path.is_file() and path.stat().st_mtime > trained.stat().st_mtime:
-        before = json.loads(path.read_text())
-        if before["targets"] == list(TARGETS):
-            return
-    print(f"measuring {folder}", flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(path, work())
+def is_measured(record: Path, trained: Path) -> bool:
+    """Whether a record is there, for these targets, and no newer model is."""
+    if not record.is_file() or (trained.is_file() and trained.stat().st_mtime > record.stat().st_mtime):
+        return False
+    return json.loads(record.read_text())["measured"]["targets"] == list(TARGETS)
+
+
+def write_record(record: Path, training: dict[str, Any], found: dict[str, Any]) -> None:
+    record.parent.mkdir(parents=True, exist_ok=True)
+    write_json(record, {"training": training, "measured": found})
 
 
 def took(run_folder: Path) -> dict[str, Any]:
@@ -224,11 +225,7 @@ class Row:
 
 def rows_of(dataset: Path) -> list[Row]:
     """All that was measured, peers first, best first."""
-    rows = [
-        Row(json.loads((folder / "training.json").read_text()), json.loads((folder / "measured.json").read_text()))
-        for folder in dataset.iterdir()
-        if (folder / "measured.json").is_file() and (folder / "training.json").is_file()
-    ]
+    rows = [Row(**json.loads(record.read_text())) for record in dataset.glob("*.json")]
     return sorted(rows, key=lambda row: (row.ours, -row.measured["test"]["ndcg@10"]))
 
 
@@ -331,11 +328,9 @@ CPU seconds are of training and validation. On a busy machine they are more than
 peak is of the resident memory of the training process, until training has ended."""
 
 
-def page(work: Path) -> str:
+def page(records: Path) -> str:
     parts = [ABOUT]
-    for dataset in sorted(
-        (folder for folder in work.iterdir() if folder.is_dir()), key=lambda folder: folder.name, reverse=True
-    ):
+    for dataset in sorted(filter(Path.is_dir, records.iterdir()), key=lambda folder: folder.name, reverse=True):
         rows = rows_of(dataset)
         if not rows:
             continue
@@ -373,6 +368,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, help="makes the peers' environments")
     parser.add_argument("--page", action="store_true", help="train and measure nothing")
     parser.add_argument("--work", type=Path, default=ROOT / "output" / "peers")
+    parser.add_argument("--records", type=Path, default=ROOT / "results" / "peers", help="where what was measured is kept")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "peers.md")
     asked = parser.parse_args()
     unknown = set(filter(None, asked.peers.split(","))) - set(PEERS)
@@ -382,8 +378,8 @@ def arguments() -> argparse.Namespace:
         for name in ("model.pth", "result.json"):
             if not (Path(folder) / name).is_file():
                 parser.error(f"--ours: {folder} has no {name}; give folders of finished runs")
-    if asked.page and not asked.work.is_dir():
-        parser.error(f"--work: there is no folder {asked.work}, so nothing has been measured yet")
+    if asked.page and not asked.records.is_dir():
+        parser.error(f"--records: there is no folder {asked.records}, so nothing has been measured yet")
     return asked
 
 
@@ -396,7 +392,7 @@ def main() -> None:
 
 
 def renew(asked: argparse.Namespace) -> None:
-    asked.out.write_text(page(asked.work))
+    asked.out.write_text(page(asked.records))
     print(f"wrote {asked.out}", flush=True)
 
 
@@ -404,36 +400,38 @@ def compare(asked: argparse.Namespace) -> None:
     """Train and measure what is not there yet, and renew the page with each."""
     keys = {name: value for name in ("data_path", "category_field") if (value := getattr(asked, name))}
     run = Run.prepare(LeapRecConfig("SASRecCD", asked.dataset, config_dict={**keys, "eval_batch_size": 1024}))
-    work = asked.work / asked.dataset
+    work, records = asked.work / asked.dataset, asked.records / asked.dataset
     write_rows(run, work / "rows.npz")
     for name in filter(None, asked.peers.split(",")):
         folder = work / f"{name}-{asked.minutes:g}min-{asked.seed}"
-        training = folder / "training.json"
+        training, record = folder / "training.json", records / f"{folder.name}.json"
+        if is_measured(record, training):
+            continue
         if not training.is_file():
             print(f"training {name} on {asked.dataset}, {asked.minutes:g} minutes of CPU time", flush=True)
             train_peer(PEERS[name], folder, work / "rows.npz", run.config["MAX_ITEM_LIST_LENGTH"], asked)
+        print(f"measuring {name}", flush=True)
         about = {"title": PEERS[name].title, "ours": False, "minutes": asked.minutes}
-        measured(folder, training, lambda folder=folder, about=about: about | measure_peer(folder, run))
+        write_record(record, json.loads(training.read_text()), about | measure_peer(folder, run))
         renew(asked)
     runs = [Path(name) for name in filter(None, asked.ours.split(","))]
     if asked.recipe:
-        runs.append(trained_recipe(asked, keys))
+        runs.append(work / "runs" / f"{Path(asked.recipe).stem}-{asked.seed}")
     for run_folder in runs:
-        folder = work / f"ours-{run_folder.name}"
-        about = {"title": f"ours, {run_folder.name}", "ours": True}
-        measured(folder, run_folder / "model.pth", lambda ours=run_folder, about=about: about | measure_ours(ours, keys))
-        write_json(folder / "training.json", took(run_folder))
+        record = records / f"ours-{run_folder.name}.json"
+        if not is_measured(record, run_folder / "model.pth"):
+            if not (run_folder / "result.json").is_file():
+                train_recipe(run_folder, asked, keys)
+            print(f"measuring {run_folder}", flush=True)
+            about = {"title": f"ours, {run_folder.name}", "ours": True}
+            write_record(record, took(run_folder), about | measure_ours(run_folder, keys))
 
 
-def trained_recipe(asked: argparse.Namespace, keys: dict[str, str]) -> Path:
-    """The run folder of a recipe, trained unless it is there."""
-    folder = asked.work / asked.dataset / "runs" / f"{Path(asked.recipe).stem}-{asked.seed}"
-    if not (folder / "training.json").is_file():
-        print(f"training {asked.recipe} on {asked.dataset}", flush=True)
-        told = [f"{key}={value}" for key, value in {"dataset": asked.dataset, "seed": asked.seed, **keys}.items()]
-        command = [sys.executable, SCRIPTS / "train_ours.py", asked.recipe, folder, *told]
-        subprocess.run(command, check=True, env={**one_thread(), "PYTHONPATH": str(ROOT)})
-    return folder
+def train_recipe(folder: Path, asked: argparse.Namespace, keys: dict[str, str]) -> None:
+    print(f"training {asked.recipe} on {asked.dataset}", flush=True)
+    told = [f"{key}={value}" for key, value in {"dataset": asked.dataset, "seed": asked.seed, **keys}.items()]
+    command = [sys.executable, SCRIPTS / "train_ours.py", asked.recipe, folder, *told]
+    subprocess.run(command, check=True, env={**one_thread(), "PYTHONPATH": str(ROOT)})
 
 
 if __name__ == "__main__":

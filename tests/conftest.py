@@ -13,6 +13,7 @@ from hypothesis import settings
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset, data_preparation
 from tests.browser import browser, open_page  # noqa: F401
+from tests.fuzz.cases import FUZZED
 from tests.toy import GENRES, SMALL, write_dataset
 from tests.toy_study import finished_study  # noqa: F401
 
@@ -22,10 +23,26 @@ settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
+    """Mark tests with a browser, and keep together what shares a start: Ray, the browser's page, the fuzzers' process."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+        groups = [name for name in ("ray", "browser") if item.get_closest_marker(name)]
+        if item.path.parent.name == "fuzz":
+            groups.append("fuzz")
+        if groups:
+            item.add_marker(pytest.mark.xdist_group(groups[0]))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the fuzzers ran, in whichever process."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, told in getattr(report, "user_properties", ()):
+                if name == FUZZED and report.when == "call":
+                    terminalreporter.write_line(told)
 
 
 @pytest.fixture

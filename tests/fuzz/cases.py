@@ -48,6 +48,10 @@ class Tally:
 
 
 TALLIES: dict[str, Tally] = {}
+"""By kind, of the test that runs."""
+
+FUZZED = "fuzzed"
+"""The property of a test's report that holds what was run."""
 
 
 class Bench:

@@ -1,4 +1,4 @@
-"""A process to fork from, a trained model to damage, and what was run, told at the end."""
+"""A process to fork from, a trained model to damage, and what was run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.cases import TALLIES
+from tests.fuzz.cases import FUZZED, TALLIES
 from tests.fuzz.forks import Forks
 from tests.toy import GENRES, SMALL, write_dataset
 
@@ -57,6 +57,11 @@ def write_tables(folder: Path) -> None:
     (folder / "histories.csv").write_text("user,items\n" + "".join(f"u{n},i{n} i{n + 3}\n" for n in range(12)))
 
 
-def pytest_terminal_summary(terminalreporter):
-    for kind, tally in TALLIES.items():
-        terminalreporter.write_line(f"{kind}: {tally.told()}")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What was run goes with the test's report: `tests/conftest.py` tells it at the end."""
+    report = yield
+    if call.when == "call":
+        report.user_properties += [(FUZZED, f"{kind}: {tally.told()}") for kind, tally in TALLIES.items()]
+        TALLIES.clear()
+    return report
