@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -288,6 +289,47 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path):
         tune(output_dir=folder, resume=True, trials=2)
     longer = tune(output_dir=folder, resume=True, trials=5, show_progress=False)
     assert longer["done"] == longer["trials"] == 5
+
+
+def search_with_kills(folder: Path, seed: int, kills: int = 2) -> tuple[int, int]:
+    """Search, kill the search at moments that the seed draws, go on; returns how often it was killed, and how many trials were done then."""
+    space = space_file(folder, "learning_rate: {loguniform: [0.001, 0.01]}\ngamma: {choice: [0.0, 0.1]}\n")
+    out, draw = folder / "out", random.Random(seed)
+    start = [f"--space={space}", "--trials=4", "--concurrent=1", "--early_stopping=False"]
+    start += [f"--{key}={value}" for key, value in QUICK.items()]
+    killed, kept = 0, {}
+    for _ in range(40):
+        words = ["--resume=True"] if (out / "settings.json").exists() else start
+        command = [sys.executable, str(ROOT / "run_leaprec.py"), "tune", f"--output_dir={out}", *words]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        try:
+            _, told = process.communicate(timeout=draw.uniform(1, 30) if killed < kills else 300)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            killed += 1
+            for path in [*out.rglob("*.json"), *out.rglob("*.yaml")]:
+                assert yaml.safe_load(path.read_text()) is not None, path
+            kept |= _records(out, "finished")
+            continue
+        assert process.returncode == 0, told
+        break
+    after = _records(out, "finished")
+    assert {name: after[name] for name in kept} == kept  # what was done stays, and is not done again
+    assert len(after) == 4
+    result = json.loads((out / "search.json").read_text())
+    assert result["best"]["score"] == max(record["score"] for record in after.values())
+    assert (out / "best" / "test" / "result.json").is_file()
+    return killed, len(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_search_that_is_killed_at_random_moments_goes_on(tmp_path):
+    killed, _ = search_with_kills(tmp_path, seed=3)
+    assert killed == 2
 
 
 def _records(folder: Path, status: str) -> dict[str, dict]:
