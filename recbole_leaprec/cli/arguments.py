@@ -18,11 +18,11 @@ _HELP = ("--help", "-h")
 def normalised(argv: Iterable[str], flags: Collection[str] = ()) -> list[str]:
     """All words that are no options, then every option as one word, `--key=value`.
 
-    Raises:
-        ValueError: an option has no value, is given twice, or has another form.
-
     Args:
         flags: options that are True if no value is given.
+
+    Raises:
+        ValueError: an option has no value, is given twice, or has another form.
 
     Example:
         >>> normalised(["a", "--out", "page.html", "b", "--users=3", "--dry_run", "-m", "SASRecCD"], flags=["dry_run"])

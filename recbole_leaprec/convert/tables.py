@@ -98,7 +98,7 @@ class Table:
         return list(read.column_names)
 
     def rows_about(self) -> int:
-        """The number of rows of a Parquet file; for a text file, an upper estimate from its size, packed or not."""
+        """The number of rows of a Parquet file; for a text file, a rough estimate from its size, packed or not."""
         if self._parquet:
             return pa.parquet.read_metadata(self.path).num_rows
         return self.path.stat().st_size // (4 if self.path.suffix == ".gz" else 16)
