@@ -1,4 +1,4 @@
-"""Trained runs of several backbones, with and without the CD loss, reranked and put into one table.
+"""Rerank trained runs of several backbones, with and without the CD loss, and write one table.
 
 python benchmarks/backbones.py output/SASRecCD-... output/GRU4RecCD-... [--data_path=...] [--out=results/ml-1m-backbones.md]
 """
@@ -24,7 +24,7 @@ SHOWN = ("learning_rate", "train_batch_size", "MAX_ITEM_LIST_LENGTH", "hidden_si
 
 
 def rows(run: Path, data_path: str | None) -> tuple[list[str], str]:
-    """Lines of the table and of the settings."""
+    """The lines of a run in the table, and its line of settings."""
     checkpoint = load_checkpoint(run / "model.pth")
     config = checkpoint["config"]
     with tempfile.TemporaryDirectory() as folder:
@@ -32,7 +32,7 @@ def rows(run: Path, data_path: str | None) -> tuple[list[str], str]:
         result = evaluate(run / "model.pth", changes, [Reranking("leaprec", lam) for lam in LAMBDAS])
     name = config["model"].removesuffix("CD")
     loss = f"BPR + {config['gamma']:g} CD-BPR" if config["gamma"] else "BPR"
-    finished = run / "result.json"  # not there if training was stopped
+    finished = run / "result.json"  # missing if training was stopped
     trained = json.loads(finished.read_text(encoding="utf-8")) if finished.is_file() else {}
     epochs = f"{checkpoint['epoch'] + 1} of {trained.get('epochs', config['epochs'])}{'' if trained else ', stopped'}"
     spent = f"{trained['timing']['training'] / 60:.0f} min" if trained else ""

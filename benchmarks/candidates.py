@@ -1,11 +1,11 @@
-"""Reranking anybody's candidates: users per second in one process and over Ray, and the memory that it takes with more and more users.
+"""Reranking candidates of any recommender: users per second in one process and over Ray, and memory by number of users.
 
     python benchmarks/candidates.py [--users=20000,100000] [--candidates=200] [--out=benchmarks/candidates.md]
 
-Items and categories have the shape of ML-1M's; scores are random, histories have 20 items. Each row is a `leaprec rerank` of its own, one
-torch thread per process, and Ray's file must be the same to the last byte. Memory is the sum over the command's processes, Ray's own among
-them, of what each holds by itself and its share of what it shares (PSS), read every second: at its highest in all, and in the first and
-in the last quarter of the time.
+Items and categories have the shape of ML-1M's. Scores are random, and histories have 20 items. Each row is one call of
+`leaprec rerank` with one torch thread per process. Ray's file must be the same to the last byte. Memory is read every
+second. It is the sum over the command's processes, with Ray's own: what each holds alone, and its share of what it
+shares (PSS). The table has the peak of the whole time, of its first quarter and of its last.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(folder: Path, users: int, candidates: int) -> None:
 
 
 def run(folder: Path, out: Path, options: list[str]) -> tuple[float, list[int]]:
-    """Seconds, and the bytes that are held, once per second."""
+    """Seconds of a command, and the bytes that it holds, read once per second."""
     files = [f"--{name}={folder / name}.parquet" for name in ("candidates", "items", "histories")]
     command = [sys.executable, "-m", "recbole_leaprec", "rerank", *files, f"--out={out}", "--show_progress=False", *options]
     started, curve = time.perf_counter(), []

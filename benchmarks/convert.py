@@ -1,10 +1,11 @@
-"""Converters: lines per second and the memory that they take, on generated files in the publishers' forms.
+"""Converters: lines per second and memory, on generated files in the publishers' forms.
 
     python benchmarks/convert.py [--lines=1000000] [--out=benchmarks/convert.md] [--catalogues=../shared/data/catalogues]
 
-Each file has the asked number of events, in the form of `tests/convert/raw.py`; each conversion is a process of its own. Memory is
-its peak, with a tenth of the lines and with all: what grows is what is kept of an interaction, and not the file. With
-`--catalogues`, the catalogues of the paper are written in their publishers' forms and converted back: the profiles must be the same.
+Each file has `--lines` events, in the form of `tests/convert/raw.py`. Each conversion is its own process. Memory is the
+peak of the process, with a tenth of the lines and with all: it grows with the interactions that are kept, not with the
+file. With `--catalogues`, the paper's catalogues are written in their publishers' forms and converted back: the
+profiles must be the same.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ FORMS = {
 
 
 def convert(name: str, folder: Path, out: Path) -> tuple[float, float]:
-    """Seconds and MB at most of a conversion."""
+    """Seconds and peak MB of a conversion."""
     files = (
         [f"--interactions={folder / 'events.csv'}", f"--items={folder / 'items.csv'}"]
         if name == "csv"
@@ -91,7 +92,7 @@ def measure(lines: int) -> list[str]:
 
 
 def check_catalogues(folder: Path) -> list[str]:
-    """The paper's catalogues through the publishers' forms and back."""
+    """Write the paper's catalogues in the publishers' forms, convert them back, and compare."""
     from recbole_leaprec.core.categories import ItemCategories
 
     rows = ["| catalogue | items | profiles | the same profiles after the way through raw files |", "|---|---|---|---|"]

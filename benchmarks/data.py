@@ -1,10 +1,10 @@
-"""Preparing the data: the plugin's sequences, kept once, against RecBole's own dataset, one padded row per prefix.
+"""Preparing the data: the plugin keeps each sequence once, RecBole's own dataset has one padded row per prefix.
 
     python benchmarks/data.py [--dataset=ml-1m] [--data_path=../shared/data] [--length=200] [--out=benchmarks/data.md]
 
-Both load the same columns (but for the categories, which RecBole cannot load on pandas 3), keep the same interactions and split
-by leave-one-out, each in a process of its own; the memory is how far the process's peak rises above what it holds after the
-imports (Linux). A second start takes what the first has kept (`data_cache`).
+Both load the same columns (except categories, which RecBole cannot load on pandas 3), keep the same interactions and
+split by leave-one-out. Each runs in its own process. Memory is the peak of the process above its memory after the
+imports (Linux). A second start uses the data that the first has cached (`data_cache`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def settings(arguments: argparse.Namespace) -> dict:
         "data_path": arguments.data_path,
         "MAX_ITEM_LIST_LENGTH": arguments.length,
         "val_interval": {"rating": "[4,inf)"},
-        "user_inter_num_interval": "[3,inf)",  # RecBole splits shorter ones too, the plugin leaves them out
+        "user_inter_num_interval": "[3,inf)",  # RecBole splits shorter histories, too; the plugin leaves them out
         "load_col": {"inter": ["user_id", "item_id", "rating", "timestamp"]},
     }
 
@@ -32,7 +32,7 @@ def settings(arguments: argparse.Namespace) -> dict:
 def prepare_with_recbole(arguments: argparse.Namespace):
     from recbole.data import create_dataset
 
-    from recbole_leaprec.compat import CompatConfig  # RecBole's own stops at numpy 2
+    from recbole_leaprec.compat import CompatConfig  # RecBole's own Config fails with numpy 2
 
     arguments_of_split = {"split": {"LS": "valid_and_test"}, "order": "TO", "group_by": "user", "mode": "full"}
     changes = {**settings(arguments), "eval_args": arguments_of_split, "train_neg_sample_args": None}
@@ -78,7 +78,7 @@ def main() -> None:
         return
     best: dict[str, dict[str, float]] = {}
     for _ in range(arguments.repeats):
-        for which in (*PREPARE, "cached"):  # the first of these keeps what the second takes
+        for which in (*PREPARE, "cached"):  # "leaprec" fills the cache that "cached" reads
             output = subprocess.check_output(
                 [sys.executable, "-W", "ignore", __file__, f"--measure={which}", *sys.argv[1:]], text=True
             )

@@ -1,10 +1,11 @@
-"""Does `setwise` gain nDCG where the gain of an item is discounted by its rank, as the metric does? Asked on validation.
+"""Does `setwise` reach a higher nDCG if its objective discounts items by rank, as nDCG does? Measured on validation.
 
     python benchmarks/discounted.py RUN --data_path=... [--out=results/discounted.md]
 
-`setwise` maximises `(1 - lambda) sum_r p(r) - lambda S_KL`, p(r) being the probability of the item at rank r of the list. Here its set is
-improved by swaps of one item for `(1 - lambda) sum_r p(r) / log2(r + 1) - lambda S_KL`, until none helps. Items that may enter are the most
-relevant of each profile. Both are measured at each lambda, and compared at equal S_KL by straight lines between neighbours.
+`setwise` maximises `(1 - lambda) sum_r p(r) - lambda S_KL`, where p(r) is the probability of the item at rank r. Here
+its set is then improved for `(1 - lambda) sum_r p(r) / log2(r + 1) - lambda S_KL`: single items are swapped until no
+swap helps. Only the most relevant items of each profile may enter. Both are measured at each lambda, and compared at
+equal S_KL by linear interpolation.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from recbole_leaprec.run import trained_run
 
 K = 10
 PER_PROFILE = 2
-"""Of each profile, so many of the most relevant items may enter a set."""
+"""How many items of each profile, the most relevant ones, may enter a set."""
 LAMBDAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
 TARGETS = (0.34, 0.24, 0.15, 0.077)
 DISCOUNT = 1 / np.log2(np.arange(2, K + 2))
@@ -30,7 +31,7 @@ DISCOUNT = 1 / np.log2(np.arange(2, K + 2))
 
 @numba.njit(cache=True)
 def value(ids, probability, shares, p, lam, beta, discount):
-    """The objective of a list, which is in order of falling score."""
+    """The objective of a list. Its items must be in order of falling score."""
     k = len(ids)
     gain = 0.0
     for rank in range(k):
@@ -47,7 +48,7 @@ def value(ids, probability, shares, p, lam, beta, discount):
 
 @numba.njit(cache=True)
 def improve(lists, candidates, probability, shares, p, lam, beta, discount):
-    """Swap one item of each list for a candidate, the best pair each time, until none helps."""
+    """Improve lists by swaps: in each list, make the best swap of an item for a candidate, until no swap helps."""
     for user in range(len(lists)):
         ids, own = lists[user], probability[user]
         now = value(ids, own, shares, p[user], lam, beta, discount)
@@ -69,7 +70,7 @@ def improve(lists, candidates, probability, shares, p, lam, beta, discount):
 
 
 def candidates_of(probability: torch.Tensor, profile_of_item: torch.Tensor) -> np.ndarray:
-    """`[B, n]`: the most relevant items of each profile, 0 where there are fewer."""
+    """The most relevant items of each profile, `[B, n]`; 0 if there are fewer."""
     order = probability.argsort(1, descending=True)
     profiles = profile_of_item[order]
     by_profile = profiles.argsort(dim=1, stable=True)  # the items of a profile together, the most relevant first
@@ -99,7 +100,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         changes = {"output_dir": f"{folder}/run"} | ({"data_path": asked.data_path} if asked.data_path else {})
         with trained_run(asked.run / "model.pth", changes) as (run, trainer), torch.no_grad():
-            trainer.evaluate(run.valid_data, load_best_model=False)  # readies it for batches
+            trainer.evaluate(run.valid_data, load_best_model=False)  # prepares the trainer for batches
             categories = trainer.categories
             shares = categories.shares(torch.arange(categories.n_items)).double().numpy()
             beta, alpha = run.config["beta"], run.config["alpha"]

@@ -1,10 +1,11 @@
-"""Trade-off curves of trained runs against the authors', at equal S_KL.
+"""Compare the trade-off curves of trained runs with the authors' curve, at equal S_KL.
 
 python benchmarks/frontier.py output/seed1 output/seed2 ... --data_path=... [--protocol=ours|authors] [--out=FILE.md] [--plot=FILE.png]
 
-For each S_KL@10 in the authors' table, and for each way of reranking, lambda is chosen on validation: the least that was found to
-meet that figure, and by no more than 1 %. Test is then measured at these lambdas, once. Several runs, of other seeds, are averaged; the spread is
-from the least to the largest. The authors' figures are of their released SASRec checkpoint, reranked by leaprec.
+For each S_KL@10 in the authors' table and each reranker, lambda is chosen on validation: the smallest lambda found that
+meets this S_KL, by no more than 1 %. Test is then measured once at these lambdas. Several runs with different seeds are
+averaged; the spread is from the smallest to the largest value. The authors' metrics are of their released SASRec
+checkpoint, reranked by leaprec.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PLAIN = "plain ranking"
 
 
 def curves(run: Path, methods: list[str], protocol: str, data_path: str | None) -> dict[str, dict]:
-    """Test metrics for each method at the lambda that meets each of the authors' S_KL on validation."""
+    """Test metrics of each method, for each of the authors' S_KL, at the lambda that meets it on validation."""
     chosen: dict[tuple[str, float | None], Reranking] = {}
     authors = AUTHORS[protocol]
     with tempfile.TemporaryDirectory() as folder:
@@ -71,10 +72,10 @@ CLOSE, STEPS = 0.99, 8
 
 
 def lambdas_for(targets: Sequence[float], reranking: Reranking, trainer, valid_data) -> list[float]:
-    """For each S_KL, a lambda whose lists on validation meet it by no more than 1 %, or the least found that meets it.
+    """For each target S_KL, a lambda that meets it on validation by at most 1 %, or the smallest found that meets it.
 
-    Each step measures, for all targets at once, where a straight line between the last lambda that misses a target and the first
-    that meets it would have it.
+    Each step measures one new lambda per target, all targets at once. It is the linear interpolation between the last
+    lambda that misses the target and the first that meets it.
     """
     known: dict[float, float] = {}
     asked = list(FIRST)

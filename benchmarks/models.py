@@ -1,4 +1,4 @@
-"""Every sequential model of RecBole, plain and as `<Any>CD`, for an epoch on ml-100k: which run, and what they reach.
+"""Train every sequential model of RecBole, plain and as `<Any>CD`, for an epoch on ml-100k: which run, and their metrics.
 
 python benchmarks/models.py [--epochs=1] [--models=NARM,STAMP] [--threads=1] [--out=results/ml-100k-models.md]
 """
@@ -20,19 +20,19 @@ from recbole_leaprec import run_leaprec
 from recbole_leaprec.model import get_model
 from recbole_leaprec.settings.model_names import UNSUPPORTED
 
-SETTINGS = {"MAX_ITEM_LIST_LENGTH": 20, "train_batch_size": 512}  # many of them take minutes an epoch at length 50
+SETTINGS = {"MAX_ITEM_LIST_LENGTH": 20, "train_batch_size": 512}  # at length 50, many of them take minutes per epoch
 ROOT = Path(__file__).resolve().parent.parent
 METRICS = {"HR@10": "hit@10", "nDCG@10": "ndcg@10", "S_KL@10": "skl@10"}
 
 
 def run(model: str, epochs: int) -> str:
-    """A row of the table."""
+    """Train a model; returns its row of the table."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         settings = {**SETTINGS, "epochs": epochs, "show_progress": False, "output_dir": f"{folder}/run"}
         try:
             result = run_leaprec(model=model, dataset="ml-100k", config_dict=settings)
-        except Exception as error:  # the table says what happened to each
+        except Exception as error:  # the table shows the error
             return f"| {model} | **fails** | | | | {type(error).__name__}: {' '.join(str(error).split())[:120]} |"
     figures = " | ".join(f"{result['backbone']['test'][key]:.4f}" for key in METRICS.values())
     how = getattr(get_model(model), "train_positions", "last")

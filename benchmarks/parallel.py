@@ -1,10 +1,10 @@
-"""Training by one process and by several over Ray Train: seconds per epoch.
+"""Training with one process and with several over Ray Train: seconds per epoch.
 
     python benchmarks/parallel.py [--dataset=ml-1m] [--data_path=dataset] [--workers=1,2] [--epochs=4] [--out=benchmarks/parallel.md]
         [--key=value ...]
 
-An epoch is timed from its first batch to its last by the process that writes the log. Of the epochs of a run, the fastest counts, since the
-machine may be doing other things. Workers have a thread each, as the one process has.
+The process that writes the log times an epoch from its first batch to its last. The fastest epoch of a run counts,
+since the machine may be busy with other things. Each process has one thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def seconds(given: argparse.Namespace, keys: list[str], workers: int, folder: Path) -> list[float]:
-    """Of each epoch, as train.log has them."""
+    """Seconds of each epoch, from train.log."""
     words = [
         f"--dataset={given.dataset}",
         f"--epochs={given.epochs}",

@@ -1,4 +1,4 @@
-"""How much resident memory this process takes at its peak (Linux)."""
+"""The peak of this process's resident memory (Linux)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 
 def clear_peak() -> None:
-    """The peak starts again from what is held now."""
+    """Reset the peak to the memory that is held now."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_now() -> int:
-    """The most that this process has held since `clear_peak`, in bytes."""
+    """The peak since `clear_peak`, in bytes."""
     return _status("VmHWM")
 
 
 def peak_of(work: Callable[[], Any]) -> tuple[Any, int]:
-    """What `work` returns, and by how many bytes the peak rose above what was held before."""
+    """`(result of work, bytes)`: how far the peak rose above the memory that was held before."""
     clear_peak()
     before = _status("VmRSS")
     result = work()
@@ -26,6 +26,6 @@ def peak_of(work: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def _status(key: str) -> int:
-    """A figure of /proc/self/status, in bytes."""
+    """A value of /proc/self/status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))

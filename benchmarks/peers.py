@@ -1,9 +1,9 @@
-"""Other libraries' sequential recommenders on exactly our rows, measured by our metrics, plain and reranked by our rerankers.
+"""Sequential recommenders of other libraries on our rows, measured with our metrics, plain and with our rerankers.
 
     python benchmarks/peers.py --dataset=ml-1m --data_path=... --minutes=25 --ours=output/best-2020,output/best-2021
     python benchmarks/peers.py --dataset=amazon-sports --data_path=... --category_field=department --minutes=15 \\
         --recipe=properties/recipes/ml-1m-best.yaml
-    python benchmarks/peers.py --page                          # write the page again, of all that has been measured
+    python benchmarks/peers.py --page                          # write the page again, from all measurements
 
 Each peer is installed into an environment of its own, `.environments/<name>`, and trained by its script in `peers/` on one
 thread: our training rows, the epoch by validation nDCG@10, at most `--minutes` of CPU time (training and validation). Its scores
@@ -11,8 +11,8 @@ for our validation and test users come back as files, and go through our evaluat
 one small file per model, and every run renews the page with all of them: a comparison that takes a day can be made in parts. Remove
 a file to have that model measured again, and its folder in `output/peers` as well to have it trained again.
 
-The versions below were found to work with Python 3.11 and torch 2.13.0: RecTools 0.19.0 with numpy 1.26 and pytorch-lightning
-2.5.2, RePlay 0.22.0 with numpy 2.4 and lightning 2.6.6, RecBole 1.2.0 with numpy 1.26 and pandas 2.3.
+These versions work with Python 3.11 and torch 2.13.0: RecTools 0.19.0 with numpy 1.26 and pytorch-lightning 2.5.2,
+RePlay 0.22.0 with numpy 2.4 and lightning 2.6.6, RecBole 1.2.0 with numpy 1.26 and pandas 2.3.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ SCRIPTS = Path(__file__).resolve().parent / "peers"
 ENVIRONMENTS = ROOT / ".environments"
 TORCH = "torch==2.13.0"
 TARGETS = (0.34, 0.24, 0.077)
-"""S_KL@10 that reranked lists are to meet: the authors' LeapRec has them on ML-1M at lambda 0.3, 0.5 and 0.9."""
+"""S_KL@10 levels for reranked lists: those of the authors' LeapRec on ML-1M at lambda 0.3, 0.5 and 0.9."""
 METHODS = ("leaprec", "setwise")
 FIGURES = ("ndcg@10", "hit@10", "skl@10")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One library's model: how the page calls it, what to install, and the script that trains it."""
+    """A model of another library: its name on the page, what to install, and the script that trains it."""
 
     title: str
     environment: str
@@ -70,7 +70,7 @@ PEERS = {
 
 
 def installed(peer: Peer, python: str) -> Path:
-    """The Python of a peer's environment, which is made where it is missing or of other versions."""
+    """The Python of a peer's environment. The environment is made if it is missing or has other versions."""
     folder = ENVIRONMENTS / peer.environment
     marker, asked = folder / "installed.txt", "\n".join((*peer.requirements, TORCH)) + "\n"
     if not marker.is_file() or marker.read_text() != asked:
@@ -87,13 +87,13 @@ def installed(peer: Peer, python: str) -> Path:
 
 
 def one_thread() -> dict[str, str]:
-    """The environment of a training process."""
+    """Environment variables for a training process with one thread."""
     inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return {**inherited, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
 
 def write_rows(run: Run, path: Path) -> None:
-    """What peers are trained on; SystemExit if what is there was made of other data."""
+    """Write the rows that peers are trained on; SystemExit if existing rows are of other data."""
     sequences = run.dataset.sequences
     rows = {
         "items": sequences.items.numpy(),
@@ -118,7 +118,7 @@ def train_peer(peer: Peer, folder: Path, rows: Path, length: int, asked: argpars
 
 
 class StoredScores(torch.nn.Module):
-    """A model whose scores were written by somebody else, `[users, items]` by our ids."""
+    """A model that returns scores from a file, `[users, items]` by our ids."""
 
     def __init__(self, path: Path):
         super().__init__()
@@ -132,7 +132,7 @@ def measure(trainer: Any, run: Run, before: Callable[[str], None] = lambda split
     """Test metrics of the plain ranking, and of each method at the lambda that meets each target on validation.
 
     Args:
-        before: called with valid, and with test, before the users of that split are scored.
+        before: called with "valid" and with "test", each before the users of that split are scored.
     """
     before("valid")
     (plain,) = trainer.evaluate_rerankings(run.valid_data, [Reranking()])
@@ -171,7 +171,7 @@ def measure_ours(run_folder: Path, keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_measured(record: Path, trained: Path) -> bool:
-    """Whether a record is there, for these targets, and no newer model is."""
+    """Whether a record for these targets exists, and no newer model."""
     if not record.is_file() or (trained.is_file() and trained.stat().st_mtime > record.stat().st_mtime):
         return False
     return json.loads(record.read_text())["measured"]["targets"] == list(TARGETS)
@@ -183,7 +183,7 @@ def write_record(record: Path, training: dict[str, Any], found: dict[str, Any]) 
 
 
 def took(run_folder: Path) -> dict[str, Any]:
-    """What the training of one of our runs took: as `train_ours.py` has it, or what any run folder tells."""
+    """Time and epochs of the training of one of our runs: from `train_ours.py`, or from any run folder."""
     told = run_folder / "training.json"
     if told.is_file():
         return json.loads(told.read_text())
@@ -202,7 +202,7 @@ def took(run_folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """A measured model: how it was trained, and what it reached."""
+    """A measured model: its training and its metrics."""
 
     training: dict[str, Any]
     measured: dict[str, Any]
@@ -216,7 +216,7 @@ class Row:
         return self.measured["ours"]
 
     def at(self, target: float | None, method: str = "") -> dict[str, float] | None:
-        """Test metrics of the plain ranking, or of the lists that a method made for a target, if it could meet it."""
+        """Test metrics of the plain ranking, or of a method's lists for a target; None if the method cannot meet it."""
         if target is None:
             return self.measured["test"]
         found = [one for one in self.measured["reranked"] if (one["method"], one["target"]) == (method, target)]
@@ -224,7 +224,7 @@ class Row:
 
 
 def rows_of(dataset: Path) -> list[Row]:
-    """All that was measured, peers first, best first."""
+    """All measured models of a dataset: peers before ours, the best first."""
     rows = [Row(**json.loads(record.read_text())) for record in dataset.glob("*.json")]
     return sorted(rows, key=lambda row: (row.ours, -row.measured["test"]["ndcg@10"]))
 
@@ -277,7 +277,7 @@ def reranked_table(rows: Sequence[Row], target: float) -> list[str]:
 
 
 def verdict(rows: Sequence[Row]) -> list[str]:
-    """Ours, the mean of its runs, against the best peer on each metric, plain and at each target."""
+    """Compare the mean of our runs with the best peer on each metric, plain and at each target."""
     peers, ours = [row for row in rows if not row.ours], [row for row in rows if row.ours]
     if not peers or not ours:
         return []
@@ -397,7 +397,7 @@ def renew(asked: argparse.Namespace) -> None:
 
 
 def compare(asked: argparse.Namespace) -> None:
-    """Train and measure what is not there yet, and renew the page with each."""
+    """Train and measure the models that are missing, and renew the page after each."""
     keys = {name: value for name in ("data_path", "category_field") if (value := getattr(asked, name))}
     run = Run.prepare(LeapRecConfig("SASRecCD", asked.dataset, config_dict={**keys, "eval_batch_size": 1024}))
     work, records = asked.work / asked.dataset, asked.records / asked.dataset

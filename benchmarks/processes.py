@@ -1,4 +1,4 @@
-"""The memory of a command with all the processes that it starts (Linux)."""
+"""The memory of a command and all processes that it starts (Linux)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def memory(process: int) -> int:
-    """Bytes that the process and those below it hold by themselves, and their share of what they share (PSS)."""
+    """Bytes of a process and its child processes (PSS): what each holds alone, and its share of what it shares."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         children = [

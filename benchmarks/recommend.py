@@ -1,12 +1,12 @@
-"""Lists for a million users: users per second in one process and over Ray, and the memory that it takes from start to end.
+"""Lists for a million users: users per second in one process and over Ray, and memory from start to end.
 
     python benchmarks/recommend.py [--users=1000000] [--length=100] [--dataset=ml-1m] [--data_path=../shared/data]
                                    [--out=benchmarks/recommend.md]
 
-A history is a stretch of a real user's, of a length drawn evenly from 1 to `length`. The model is trained for an epoch, since
-lists cost the same however good they are. Each row is a `leaprec recommend` of its own, one torch thread a process. Memory is
-the sum over the command's processes, Ray's own among them, of what each holds by itself and its share of what it shares
-(PSS), read every second.
+A history is a part of a real user's history, with a random length from 1 to `length`. The model is trained for one
+epoch only, since making lists takes the same time with a better model. Each row is one call of `leaprec recommend` with
+one torch thread per process. Memory is read every second. It is the sum over the command's processes, with Ray's own:
+what each holds alone, and its share of what it shares (PSS).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def write_histories(path: Path, checkpoint: Path, arguments: argparse.Namespace)
 
 
 def measure(command: list[str], log: Path) -> dict:
-    """Seconds of the whole command, and `(seconds, users so far, bytes)` once per second."""
+    """Seconds of the whole command, and `(seconds, users so far, bytes)` for every second."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     started, curve = time.perf_counter(), []
     with log.open("w") as output:
@@ -64,7 +64,7 @@ def measure(command: list[str], log: Path) -> dict:
 
 
 def users_so_far(log: Path) -> int:
-    """What the progress bar says."""
+    """The number of users in the last line of the progress bar."""
     found = re.findall(r"lists: (\d+)user", log.read_text())
     return int(found[-1]) if found else 0
 

@@ -1,13 +1,14 @@
-"""Reranking on five catalogues: this engine, top-K alone, setwise, the greedy that tries every item, the solvers.
+"""Reranking on five catalogues: `leaprec`, `setwise`, top-K alone, a dense greedy that tries every item, the solvers.
 
     python benchmarks/rerank.py [--users=1024] [--threads=1,2] [--repeats=7] [--catalogues=../shared/data/catalogues] [--out=benchmarks/rerank.md]
 
-Catalogues are those of the paper's datasets, and one like Yelp, where profiles hardly repeat. They have the right numbers of items,
-categories, profiles and, about, of categories per item; which item has which profile is drawn at random, few profiles having
-most items. Where `--catalogues` has a real one, it is taken. Scores are products of random vectors of 50 dimensions;
-preferences are drawn, too, for Yelp by way of random histories. All that is in a row of the table runs on the same scores, in turn, and the best
-of several counts. The dense greedy runs on as many users as have room in memory and is scaled up to all; so are mip and
-mcf, which take long, from eight users. What a GPU would be given is not timed here: on a pretended device, operations are counted.
+The catalogues are like those of the paper's datasets, and one is like Yelp, where profiles hardly repeat. They have the
+right numbers of items, categories and profiles, and about the right number of categories per item. The profile of each
+item is random, and few profiles have most items. If `--catalogues` has a real catalogue, it is used. Scores are
+products of random vectors with 50 dimensions. Preferences are random, too; for Yelp they are those of random histories.
+All methods in a row of the table run in turn on the same scores, and the best of several times counts. The dense greedy
+runs on as many users as memory allows, and its time is scaled up to all; so is the time of mip and mcf, which are slow,
+from eight users. No GPU is timed: on a pretended device, operations are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 from tests.pretend import DEVICE, PretendDevice, put  # noqa: E402
 
-SHAPES = {  # items, categories, profiles, categories an item
+SHAPES = {  # items, categories, profiles, categories per item
     "ML-1M": (3_883, 18, 301, 1.65),
     "Goodreads": (25_474, 10, 305, 3.63),
     "Grocery": (39_853, 26, 25, 1.0),
@@ -40,7 +41,7 @@ SHAPES = {  # items, categories, profiles, categories an item
 }
 LAMBDAS = [step / 10 for step in range(11)]
 K = 10
-DENSE_ELEMENTS = 2**26  # of one tensor [B, I, C]: 256 MB, and the dense greedy holds several
+DENSE_ELEMENTS = 2**26  # elements of one tensor [B, I, C], 256 MB; the dense greedy holds several
 SOLVER_USERS = 8
 HISTORY = 30
 
@@ -48,13 +49,13 @@ HISTORY = 30
 def catalogue(
     items: int, n_categories: int, n_profiles: int, mean_size: float, generator: torch.Generator
 ) -> ItemCategories:
-    """Random profiles of the right number and, weighted by their items, about the right size."""
+    """A catalogue with random profiles: their number is right, and their mean size over items is about right."""
     profiles: dict[tuple[int, ...], None] = {}
     while len(profiles) < n_profiles:
         extra = int(torch.poisson(torch.tensor(mean_size - 1), generator=generator)) if mean_size > 1 else 0
         size = min(1 + extra, n_categories)
         profiles[tuple(sorted(torch.randperm(n_categories, generator=generator)[:size].tolist()))] = None
-    # Small profiles are the common ones; the tail is what makes the number of profiles large.
+    # Profiles of about the mean size get most items. The many others make the number of profiles large.
     ranked = sorted(profiles, key=lambda profile: abs(len(profile) - mean_size))
     share = 1 / torch.arange(1, n_profiles + 1).double()
     chosen = torch.multinomial(share, items - n_profiles, replacement=True, generator=generator).tolist()
@@ -64,7 +65,7 @@ def catalogue(
 
 
 def dense_greedy(scores: Tensor, p: Tensor, distribution: Tensor, k: int, lam: float, beta: float = 0.01) -> Tensor:
-    """Eq. 12 over every item at every position, through a tensor [B, I, C]; what the authors' code does."""
+    """Eq. 12 over every item at every position, with a tensor [B, I, C], as in the authors' code."""
     scores = scores.clone()
     scores[:, 0] = -torch.inf
     picked = torch.zeros_like(p)
@@ -81,7 +82,7 @@ def dense_greedy(scores: Tensor, p: Tensor, distribution: Tensor, k: int, lam: f
 
 
 def real_catalogue(path: Path) -> ItemCategories:
-    """A table of `item_id,genre_id`, genres with | between them."""
+    """The catalogue in a table of `item_id,genre_id`, with | between genres."""
     rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     members = [sorted(map(int, genres.split("|"))) if genres else [] for _, genres in rows]
     names = [f"c{c}" for c in range(1 + max(c for own in members for c in own))]
@@ -95,7 +96,7 @@ def task(name: str, users: int, catalogues: Path | None = None):
     categories = real_catalogue(path) if path and path.exists() else catalogue(*SHAPES[name], generator)
     user_vectors = torch.randn(users, 50, generator=generator)
     item_vectors = torch.randn(categories.n_items, 50, generator=generator) / 5
-    if categories.n_categories > HISTORY:  # nobody has a little of a thousand categories
+    if categories.n_categories > HISTORY:  # no real user has a preference for all of a thousand categories
         items = torch.randint(1, categories.n_items, (users, HISTORY), generator=generator)
         p = sequential_preference(items.tolist(), categories)
     else:
@@ -124,7 +125,7 @@ def measure(name: str, users: int, repeats: int, threads: Sequence[int], catalog
         seconds = {what: [] for what in work}
         for _ in range(repeats):  # in turn, so that a busy moment does not hit one of them alone
             for what, do in work.items():
-                time.sleep(0.02)  # torch's threads go on for a while after their work, and would be in the way of ours
+                time.sleep(0.02)  # torch's threads keep running for a while after their work, and would slow the next
                 seconds[what].append(timed(do))
         row["by threads"][count] = {what: min(values) for what, values in seconds.items()}
     torch.set_num_threads(1)
@@ -136,7 +137,7 @@ def measure(name: str, users: int, repeats: int, threads: Sequence[int], catalog
         row[f"one {method}"] = [sorted(one)[int(share * (users - 1))] for share in (0.5, 0.99)]
     some = slice(0, SOLVER_USERS)
     for method in ("mip", "mcf"):
-        if name != "Yelp":  # whose programs have a thousand categories each
+        if name != "Yelp":  # its programs have a thousand categories each
             row[method] = (
                 timed(lambda method=method: rerank(scores[some], p[some], categories, K, method)) * users / SOLVER_USERS
             )
@@ -157,15 +158,15 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def memory(name: str, users: int, catalogues: Path) -> float:
-    """How far reranking raises the resident memory of this process at its peak, in multiples of the scores' size (Linux)."""
+    """How far reranking raises the peak of this process's resident memory, in multiples of the scores' size (Linux)."""
     _, _, scores, p, categories = task(name, users, catalogues)
-    rerank(scores[:2], p[:2], categories, K)  # what is loaded once
+    rerank(scores[:2], p[:2], categories, K)  # load first what is loaded only once
     _, peak = peak_of(lambda: rerank(scores, p, categories, K))
     return peak / (scores.numel() * scores.element_size())
 
 
 def on_device(method: str, scores: Tensor, p: Tensor, categories: ItemCategories) -> tuple[int, int, float]:
-    """Launches, waits, and memory in multiples of the scores' size, of a reranker for all users on a device."""
+    """A reranker for all users on a device: launches, waits, and memory in multiples of the scores' size."""
     with PretendDevice() as device:
         given = put(scores), put(p), categories.to(DEVICE)
         device.start()

@@ -2,7 +2,8 @@
 
     python benchmarks/rerankers.py --checkpoint=output/.../model.pth [--data_path=...] [--out=results/ml-1m-rerankers.md]
 
-Lambdas of one method are reranked together, and each has an equal share of the seconds; all methods see the same scores.
+All lambdas of a method are reranked together, and each gets an equal share of the seconds. All methods use the same
+scores.
 """
 
 from __future__ import annotations

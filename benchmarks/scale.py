@@ -1,14 +1,14 @@
-"""What each step of a run takes, in seconds and memory, as data grows: users and interactions, or categories.
+"""Seconds and memory of each step of a run as data grows: users and interactions, or categories.
 
     python benchmarks/scale.py [--cases=ml-1m,20-categories,1000-categories,steam,steam-10] [--data=FOLDER] [--data_path=../shared/data]
                                [--threads=2] [--out=benchmarks/scale.md]
 
-`steam` and `steam-10` have the shape of the paper's Steam and ten times its users and interactions (`benchmarks/synthetic.py`);
-`20-categories` and `1000-categories` are 300,000 interactions of 30,000 users with 20,000 items that have 2.6 categories each, one
-of them none. Data is made in `--data`, where what is there already is taken as it is; ml-1m is the real one, in `--data_path`.
-Each case runs in processes of its own, one for the first start and one for the second, which takes the prepared data of the first
-(where its folder can be written) and goes on. The memory of a step is the most that the process holds while it is done (Linux),
-all that came before included.
+`steam` has the shape of the paper's Steam, and `steam-10` ten times its users and interactions
+(`benchmarks/synthetic.py`). `20-categories` and `1000-categories` have 300,000 interactions of 30,000 users with 20,000
+items; an item has 2.6 categories on average, and one item has none. Data is made in `--data`, and used again if it
+exists; ml-1m is the real dataset, in `--data_path`. Each case runs in two processes. The first only loads the data. The
+second loads the prepared data of the first (if its folder can be written), and does all other steps. The memory of a
+step is the peak of the process during the step (Linux), including everything that was loaded before.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ STEPS = (FIRST, SECOND, EPOCH, VALIDATION, LISTS)
 
 
 def make(name: str, folder: Path) -> None:
-    """The atomic files of a case, unless they are there."""
+    """Write the atomic files of a case, unless they exist."""
     if name in SIZES and not (folder / name).exists():
         synthetic.write(SIZES[name], folder / name)
-        if name.endswith("-categories"):  # an item that belongs to all of them
+        if name.endswith("-categories"):  # an item without a category, which belongs to all of them
             path = folder / name / f"{name}.item"
             lines = path.read_text(encoding="utf-8").splitlines()
             lines[1] = "\t".join([lines[1].split("\t")[0], *[""] * lines[0].count("\t")])
@@ -56,7 +56,7 @@ def make(name: str, folder: Path) -> None:
 
 
 def measure(name: str, first: bool, arguments: argparse.Namespace) -> None:
-    """Print what each step takes, one line of json each; of the first start, loading alone."""
+    """Print seconds and memory of each step, one line of JSON per step; for the first start only loading."""
     import torch
 
     from recbole_leaprec.config import LeapRecConfig

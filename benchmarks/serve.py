@@ -1,10 +1,11 @@
-"""The service under load: latencies and requests per second at 1, 8 and 64 connections, by wrk (Debian: apt-get install wrk).
+"""The service under load: latencies and requests per second at 1, 8 and 64 connections, by wrk (apt-get install wrk).
 
     python benchmarks/serve.py --checkpoint=output/SASRecCD-ml-1m-.../model.pth [--data_path=dataset] [--seconds=10]
         [--repeats=3] [--out=benchmarks/serve.md]
 
-The histories are those of the dataset that the model was trained on, whole, in a random order. wrk runs on the same machine as the
-service and takes a part of it. Of several repeats, the one with the least p99 counts: the machine may be doing other things.
+The requests have the whole histories of the dataset that the model was trained on, in random order. wrk runs on the
+same machine and takes some of its CPU time. The repeat with the smallest p99 counts, since the machine may be busy with
+other things.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def histories(checkpoint: Path, data_path: str | None) -> list[list[str]]:
 
 
 def bodies(kind: str, users: list[list[str]]) -> tuple[str, list[dict]]:
-    """The path, and a body per user."""
+    """The path of a kind of request, and one body per user."""
     draw = random.Random(1)
     if kind == "rerank of 200 candidates":
         catalogue = sorted({item for own in users for item in own})
@@ -76,7 +77,7 @@ KINDS = ("recommend, leaprec", "recommend, setwise", "rerank of 200 candidates")
 
 
 def load(address: str, path: str, file: Path, connections: int, seconds: int) -> list[float]:
-    """p50 and p99 in milliseconds, requests per second, answers that were errors, requests without an answer."""
+    """p50 and p99 in milliseconds, requests per second, number of error answers, and of requests without an answer."""
     script = file.with_suffix(".lua")
     script.write_text(SCRIPT % (file, path))
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), address]
@@ -87,7 +88,7 @@ def load(address: str, path: str, file: Path, connections: int, seconds: int) ->
 
 
 def started(command: list[str]) -> tuple[subprocess.Popen[str], float]:
-    """A service that is ready, and the seconds that it took to be."""
+    """A service that is ready, and the seconds until it was ready."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -112,7 +113,7 @@ def main() -> None:
     users = histories(given.checkpoint, given.data_path)
     address = f"http://127.0.0.1:{given.port}"
     command = [sys.executable, "-m", "recbole_leaprec", "serve", f"--checkpoint={given.checkpoint}", f"--port={given.port}"]
-    first, first_ready = started(command)  # compiles what no start before it has
+    first, first_ready = started(command)  # compiles files that are not compiled yet
     ended(first)
     process, ready = started(command)
     rows = []

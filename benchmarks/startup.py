@@ -1,8 +1,8 @@
-"""How long a command takes until it says something: help, a mistake, and the imports behind a real start.
+"""How long a command takes to answer: help, an error message, and the imports of a real start.
 
     python benchmarks/startup.py [--repeats=7] [--out=benchmarks/startup.md]
 
-Each is a process of its own, the best of several; Python's own start, an empty program, is beside them.
+Each command is its own process, and the best of several times counts. An empty Python program is measured, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Datasets of the paper's shapes, or multiples of them, whose users' tastes drift; for measuring scale.
+"""Make datasets with the sizes of the paper's datasets, or multiples of them, to measure scale. The users' tastes drift.
 
     python benchmarks/synthetic.py --like=steam --scale=10 --out=dataset/steam-10 [--seed=0]
 
-Users and interactions are `scale` times those of the paper's Table 1; items and categories stay, or are `--items` and
-`--categories`. A user's taste is a score per category that walks at random with every item; an item is drawn from the taste's
-softmax, and within a category by popularity. So the category mix shifts the more, the further apart two windows of a history are.
+Users and interactions are `--scale` times those of the paper's Table 1. Items and categories are those of Table 1, or
+`--items` and `--categories`. A user's taste is a score per category, which makes a random walk, one step per item. The
+category of an item is drawn from the softmax of the taste, and the item within the category by popularity. So the
+category mixes of two windows of a history differ more if the windows are further apart.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from recbole_leaprec.convert.paper import TABLE_1, Sizes
 DRIFT = 0.35
 """Standard deviation of a step of the walk."""
 PULL = 0.97
-"""How much of a taste stays with every step; without it, tastes would grow without bound."""
+"""How much of a taste is kept at every step. At 1, tastes would grow without bound."""
 SHORTEST = 3
 
 
@@ -43,7 +44,8 @@ def make(sizes: Sizes, seed: int = 0) -> tuple[Interactions, Catalogue]:
 
 
 def _members(sizes: Sizes, random: np.random.Generator) -> list[np.ndarray]:
-    """The categories of each item, large ones more often; the mean number per item is the asked one, and every category has an item."""
+    """The categories of each item. Some categories are larger, the mean per item is `sizes.categories_per_item`, and no
+    category is empty."""
     weight = 1 / np.arange(1, sizes.categories + 1) ** 0.7
     count = np.minimum(1 + random.poisson(sizes.categories_per_item - 1, sizes.items), sizes.categories)
     missing = round(sizes.categories_per_item * sizes.items) - count.sum()
@@ -61,12 +63,12 @@ def _members(sizes: Sizes, random: np.random.Generator) -> list[np.ndarray]:
 
 
 def _lengths(sizes: Sizes, random: np.random.Generator) -> np.ndarray:
-    """Interactions of each user, most few and some many, whose sum is the asked one."""
+    """The number of interactions of each user, with the right sum. Most users have few, and some have many."""
     raw = random.lognormal(0, 0.9, sizes.users)
     spare = sizes.interactions - SHORTEST * sizes.users
     share = np.floor(raw / raw.sum() * spare).astype(np.int64)
     share[random.choice(sizes.users, spare - share.sum())] += 1
-    missing = spare - share.sum()  # a user drawn twice above
+    missing = spare - share.sum()  # some users were drawn twice above
     share[np.argsort(-share)[:missing]] += 1
     return share + SHORTEST
 
@@ -74,7 +76,7 @@ def _lengths(sizes: Sizes, random: np.random.Generator) -> np.ndarray:
 def _walk(
     lengths: np.ndarray, members: list[np.ndarray], categories: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`(user, item, time)` of all interactions: one step of every user who is still there at a time."""
+    """`(user, item, time)` of all interactions. At each time, every user who has interactions left makes one step."""
     own = [np.flatnonzero([c in m for m in members]) for c in range(categories)]
     popularity = [np.cumsum(1 / np.arange(1, len(items) + 1) ** 0.8) for items in own]
     order = np.argsort(-lengths)
@@ -100,7 +102,7 @@ def _walk(
 
 
 def write(sizes: Sizes, out: str | Path, seed: int = 0) -> Written:
-    """A dataset of these sizes in a new folder."""
+    """Write a dataset of these sizes to a new folder."""
     return write_dataset(check_new(out), *make(sizes, seed), Filters())
 
 

@@ -3,12 +3,12 @@
     python benchmarks/train.py [--threads=1] [--repeats=5] [--out=benchmarks/train.md]
     python benchmarks/train.py --dataset=ml-1m --data_path=...      # the second table on other data
 
-RecBole trains one padded row per prefix, SASRecCD every position of a sequence in one pass; both see every training target
-once, with one uniform negative. Anomaly detection, which RecBole switches on for every model, is off for both. Epochs are
-timed in turn, and the best of several counts: the machine may be busy with other things.
+RecBole trains one padded row per prefix; SASRecCD trains all positions of a sequence in one pass. Both see every
+training target once, with one uniform negative. Anomaly detection, which RecBole switches on for every model, is off
+for both. Epochs are timed in turn, and the best of several counts, since the machine may be busy with other things.
 
-The second table has an epoch of every model that trains on all positions, with the share of its time that is spent in matrix
-products and convolutions, as torch's profiler sees it: what is left could be saved at most.
+The second table has an epoch of every model that trains on all positions, and the share of its time in matrix products
+and convolutions, by torch's profiler. At most the rest of the time could be saved.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PRODUCTS = {
     "aten::_scaled_dot_product_flash_attention_for_cpu", "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
     "aten::mkldnn_rnn_layer", "aten::mkldnn_rnn_layer_backward",
 }  # fmt: skip
-"""Operations that are matrix products, or nothing much else."""
+"""Operations that are matrix products, or almost only matrix products."""
 
 
 def model_rows(asked: argparse.Namespace, folder: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Check every link of a built site that leads to the site itself, and that a page loads nothing from elsewhere: `python docs/check_links.py docs/_build/html`."""
+"""Check every link inside a built site, and that its pages load nothing from other sites.
+
+python docs/check_links.py docs/_build/html
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
-"""What a browser fetches by itself."""
+"""Elements that a browser loads without a click, and the attribute with the address."""
 
 MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
 
 
 class Page(HTMLParser):
-    """The names that can be linked to, what is linked to, and what is loaded."""
+    """The anchors of a page, its links, and the files that it loads."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -36,7 +39,7 @@ class Page(HTMLParser):
 
 
 def mistakes(site: Path) -> list[str]:
-    """What is wrong in a site, a line for each."""
+    """The mistakes in a site, one line each."""
     pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     found = []
     for path, page in pages.items():

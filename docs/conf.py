@@ -1,4 +1,4 @@
-"""How Sphinx builds the site. Nothing of it is fetched when a page is looked at."""
+"""Sphinx settings of the site. Its pages load nothing from other sites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ version = release = recbole_leaprec.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "reference/generated/dependencies.md"]  # the latter is part of a page
-nitpicky = False  # types of torch and pandas have no page here; every link that is written is checked all the same
+nitpicky = False  # types of torch and pandas have no page here; links in the text are checked all the same
 
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 4
@@ -46,7 +46,7 @@ html_theme_options = {
 
 
 def write_pages(pages, folder):
-    """Write every page. A file that is as it should be stays untouched, so that Sphinx need not read it again; one of an older time goes."""
+    """Write all pages, and remove old ones. Pages that are up to date are not touched: Sphinx would read them again."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
         if old.name not in pages:

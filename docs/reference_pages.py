@@ -1,4 +1,4 @@
-"""The pages of the reference that are made from the code that checks what users type: commands with their options, keys with their values."""
+"""Makes reference pages from the code that checks user input: commands with their options, keys with their values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TAKES = {
     Whole: "a whole number, 0 or more",
     Flag: "True or False",
 }
-"""What each kind of option takes; `Number` and `OneOf` say it themselves."""
+"""The values that each kind of option takes, in words; for `Number` and `OneOf` see `takes`."""
 
 CHANGED_BY = {
     "evaluate": EVALUATION_KEYS,
@@ -58,11 +58,11 @@ CHANGED_BY = {
     "rerank": RERANK_KEYS,
     "train --resume": RESUME_KEYS,
 }
-"""The keys that may be given with a trained model, or without any."""
+"""The keys that a command takes with a trained model, or without a model."""
 
 
 def reference_pages() -> dict[str, str]:
-    """Every page by the name of its file."""
+    """The text of every page by its file name."""
     commands = {name: take_command(name.split()) for name in command_names()}
     pages = {f"command-{slug(name)}.md": command_page(name, command) for name, command in commands.items()}
     pages["commands.md"] = commands_page(commands)
@@ -108,7 +108,7 @@ After Ctrl-C the exit code is 130.
 
 
 def command_page(name: str, command: Command) -> str:
-    """What the help of a command says, with links."""
+    """The page of a command: its help, with links."""
     said, examples = _sentences(command)
     arguments = [one for one in command.params if isinstance(one, click.Argument)]
     options = [one for one in command.params if isinstance(one, Option)]
@@ -127,7 +127,7 @@ def command_page(name: str, command: Command) -> str:
 
 
 def _sentences(command: Command) -> tuple[str, list[str]]:
-    """The help without its examples, and the examples."""
+    """`(help of a command without its examples, the examples)`."""
     lines = inspect.cleandoc(command.help or "").splitlines()
     examples = [line.strip() for line in lines if line.strip().startswith("leaprec ")]
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
@@ -144,7 +144,7 @@ def _option_row(option: Option) -> str:
 
 
 def takes(kind: click.ParamType) -> str:
-    """What an option of this kind takes, in words."""
+    """The values that an option of this kind takes, in words."""
     if isinstance(kind, OneOf):
         return "one of " + ", ".join(f"`{name}`" for name in kind._names)
     if isinstance(kind, Number):
@@ -171,7 +171,7 @@ def _about_keys(name: str, command: Command) -> str:
 
 
 def _key_link(key: str) -> str:
-    """A link to the heading of a key that is checked, or to the table of the others. GitHub and Sphinx make the same anchors."""
+    """A link to the heading of a checked key, or to the table of other keys. GitHub and Sphinx make the same anchors."""
     checked = key in PLUGIN_KEYS or key in RECBOLE_KEYS
     return f"[`{key}`]({f'keys.md#{key.lower()}' if checked else 'recbole-keys.md'})"
 
@@ -216,7 +216,7 @@ def _key_section(name: str, key: Key) -> str:
 
 
 def default_of(name: str) -> str:
-    """The default of a key as text: the plugin's, those of its models and datasets, else RecBole's."""
+    """The default of a key as text: the plugin's, with those of its models and datasets; if there is none, RecBole's."""
     if name == "loss_type":
         return _default_loss()
     overall = default_settings()
@@ -236,7 +236,7 @@ def default_of(name: str) -> str:
 
 
 def _default_loss() -> str:
-    """A model and its CD twin share the plugin's yaml, and RecBole's own have RecBole's loss."""
+    """The default of `loss_type`, in words: models in the plugin's yaml files have its losses, all others RecBole's."""
     losses = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))["loss_type"] for path in _yamls("model")}
     twins = [name.removesuffix("CD") for name, loss in losses.items() if name.endswith("CD") and loss == "BPR"]
     others = "".join(f"; `{loss}` for {name}" for name, loss in losses.items() if loss != "BPR")
@@ -252,7 +252,7 @@ def _yamls(kind: str) -> list[Path]:
 
 
 def recbole_defaults() -> dict[str, Any]:
-    """What RecBole's yaml files for all models, for datasets and for sequential models set."""
+    """The settings in RecBole's yaml files for all models, for datasets and for sequential models."""
     settings: dict[str, Any] = {}
     folder = recbole_folder() / "properties"
     for path in (
@@ -330,11 +330,11 @@ CONDA_NAMES = {
     "ray[serve]": ["ray-serve"],
     "uvicorn[standard]": ["uvicorn-standard"],
 }
-"""Where conda-forge has another name."""
+"""Packages that have another name in conda-forge."""
 
 
 def dependencies_page() -> str:
-    """What `setup.cfg` asks for, as a table and as the part of a conda recipe."""
+    """The requirements of `setup.cfg`, as a table and as part of a conda recipe."""
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg", encoding="utf-8")
     python = settings["options"]["python_requires"]
@@ -364,7 +364,7 @@ requirements:
 
 
 def _requirements(text: str) -> list[tuple[str, str]]:
-    """The names and the bounds of the lines of a list of requirements."""
+    """`(name, bounds)` of each line in a list of requirements."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
     return [(name.strip(), sign + bounds) for name, sign, bounds in (line.partition(">=") for line in lines)]
 
@@ -374,5 +374,5 @@ def _conda(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text inside a table of Markdown."""
+    """A text with the characters escaped that a Markdown table cannot hold."""
     return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""The pages of `results/` and `benchmarks/` as pages of the site: each as it stands, with a title. A new file there is a new page here."""
+"""Makes pages of the site from all files in `results/` and `benchmarks/`, and gives them titles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABOUT = {
     "scale": ("Steam, and ten times Steam", "time and memory of every step"),
     "startup": ("Starting", "how long until an answer"),
 }
-"""By the file's name: a title for a page that has none, and what it shows. Pages are listed in this order; others follow."""
+"""By file name: a title if the page has none, and what it shows. Pages are listed in this order; others follow."""
 
 GROUPS = {"Accuracy and calibration": "results", "Speed and memory": "benchmarks"}
 
@@ -35,7 +35,7 @@ TITLE = re.compile(r"\A# (.+)\n")
 
 
 def result_pages() -> dict[str, str]:
-    """Every page by the name of its file, and the index."""
+    """The text of every page by its file name, with the index."""
     order = list(ABOUT)
     pages: dict[str, str] = {}
     index = [
@@ -60,7 +60,7 @@ def result_pages() -> dict[str, str]:
 
 
 def titled(file: Path) -> tuple[str, str]:
-    """The title of a page, and its text with that title on top."""
+    """The title of a page, and its text with the title on top."""
     text = file.read_text(encoding="utf-8")
     if found := TITLE.match(text):
         return found[1], text
@@ -69,7 +69,7 @@ def titled(file: Path) -> tuple[str, str]:
 
 
 def with_links_from_here(text: str, folder: str) -> str:
-    """Links as they must be written in `docs/results/`: to pages of both folders by name, to the site's own pages, to pictures where they are."""
+    """A page with its links rewritten for `docs/results/`: to pages of both folders, to other pages, and to pictures."""
 
     def link(found: re.Match[str]) -> str:
         target = found[2]
@@ -86,7 +86,7 @@ def with_links_from_here(text: str, folder: str) -> str:
 
 
 def with_links_to_these(text: str, folder: Path) -> str:
-    """Links of a page in `folder` to files of `results/` and `benchmarks/`, as GitHub needs them, made links to these pages of the site."""
+    """A page in `folder`, with its links to files in `results/` and `benchmarks/` changed to links to these pages."""
 
     def link(found: re.Match[str]) -> str:
         path = (folder / found[1]).resolve()

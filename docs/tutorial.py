@@ -1,10 +1,10 @@
-"""Run a tutorial as a reader would, and compare what it prints with what the page shows, or write it there.
+"""Run a tutorial as a reader would, and compare its output with the page, or write the output into the page.
 
     python docs/tutorial.py docs/tutorials/calibrate.md
     python docs/tutorial.py docs/tutorials/*.md --write
 
-A `bash` block is run, in one shell from the first to the last. A `text` block right after it is what it prints. A block of any other kind
-after a line that ends in `name`: is a file of that name. Ports of the page become free ones.
+All `bash` blocks run in one shell, in order. A `text` block right after one is its output. A block of any other kind
+after a line that ends in `name`: is a file with that name. Ports of the page are replaced by free ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w./-]+)`:\s*\Z")
 VARIES = "<!-- varies -->"
-"""Before a `text` block of names and times, which another machine may print otherwise: as many lines must be there."""
+"""Stands before a `text` block that may differ between machines. Only its number of lines must be the same."""
 
 PORTS = ("6379", "8000", "10001")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -32,7 +32,7 @@ END_OF_BLOCK = "\x1e"
 
 @dataclass(frozen=True)
 class Step:
-    """Commands, and where in the page what they print is shown, if it is."""
+    """Commands, and the place of their output in the page, if it has one."""
 
     commands: str
     shown: tuple[int, int] | None
@@ -56,10 +56,10 @@ def read(page: str) -> tuple[dict[str, str], list[Step]]:
 
 
 def run(page: str, folder: Path) -> list[str]:
-    """What each step prints.
+    """The output of each step.
 
     Raises:
-        RuntimeError: a command failed, with what it said.
+        RuntimeError: a command failed; the error has its output.
     """
     files, steps = read(page)
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def run(page: str, folder: Path) -> list[str]:
             code = shell.wait()
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(shell.pid, signal.SIGKILL)  # what it left in the background
+                os.killpg(shell.pid, signal.SIGKILL)  # processes that it left in the background
         printed.seek(0)
         told.seek(0)
         outputs = printed.read().split(END_OF_BLOCK)
@@ -92,7 +92,7 @@ def run(page: str, folder: Path) -> list[str]:
 
 
 def tidy(output: str, folder: Path) -> str:
-    """Without empty lines around it, spaces at the ends of lines, and the folder that it was run in."""
+    """The output without empty lines around it, spaces at the ends of lines, and the folder that it was run in."""
     return re.sub(r" +$", "", output.strip("\n").replace(f"{folder}/", ""), flags=re.MULTILINE)
 
 
@@ -103,7 +103,7 @@ def free_port() -> int:
 
 
 def differences(page: str, outputs: list[str]) -> list[str]:
-    """Where the page shows something else than what came out."""
+    """The places where the page does not show the real output."""
     found = []
     for step, output in zip(read(page)[1], outputs, strict=True):
         if step.shown is None:
@@ -116,7 +116,9 @@ def differences(page: str, outputs: list[str]) -> list[str]:
 
 
 def same(shown: str, printed: str) -> bool:
-    """The same words in the same order, and figures that agree within a tenth, or 0.02: sums of floats differ between machines.
+    """Whether two outputs have the same words in the same order, and numbers that agree within a tenth, or 0.02.
+
+    Numbers may differ a little because sums of floats differ between machines.
 
     Example:
         >>> same("HR@10 0.141  S_KL@10 0.27", "HR@10 0.150 S_KL@10 0.25"), same("HR@10 0.141", "HR@10 0.19")
@@ -147,7 +149,7 @@ def without_seconds(text: str) -> str:
 
 
 def with_outputs(page: str, outputs: list[str]) -> str:
-    """The page with what came out in the place of what it shows."""
+    """The page with the real output in place of the shown one."""
     for step, output in reversed(list(zip(read(page)[1], outputs, strict=True))):
         if step.shown is not None:
             page = f"{page[: step.shown[0]]}{output}\n{page[step.shown[1] :]}"

@@ -1,1 +1,1 @@
-"""What trained models' lists are worth: measurements of every user, curves over lambda, statistics, and pictures."""
+"""How good the lists of trained models are: measurements of every user, curves over lambda, statistics, and pictures."""

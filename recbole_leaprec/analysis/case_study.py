@@ -1,4 +1,4 @@
-"""What one user gets at several lambdas (the paper's Figure 8), as Markdown."""
+"""The lists of one user at several lambdas (the paper's Figure 8), as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recbole_leaprec.analysis.measurement import Measurement
 
 
 def case_study(measured: Measurement, user: str, reranker: str, lambdas: Sequence[float]) -> str:
-    """One test user's history, and the lists at several lambdas with the true next item marked, as Markdown."""
+    """One test user's history and lists at several lambdas, as Markdown. The true next item is marked."""
     number = measured.users.tolist().index(user)
     target = measured.targets[number]
     history = [item for item in measured.history[number] if item]
@@ -29,7 +29,7 @@ def case_study(measured: Measurement, user: str, reranker: str, lambdas: Sequenc
         place = measured.place[reranker, lam]
         items = [item for item in measured.lists[place, number] if item]
         members = measured.item_categories[items]
-        members |= ~members.any(1, keepdims=True)  # an item without any spreads over all
+        members |= ~members.any(1, keepdims=True)  # an item without a category belongs to all
         mix = (members / members.sum(1, keepdims=True)).sum(0) / max(len(items), 1)
         skl = measured.metric("skl")[place, number]
         lines += ["", f"## {reranker}, lambda {lam:g}: S_KL@{measured.k} {skl:.4f}", ""]

@@ -14,7 +14,7 @@ from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.data import SequenceDataset
 
 _known: dict[tuple[str, ...], pd.DataFrame] = {}
-"""What `shift_of` has worked out: it depends on the data alone, and one command may measure many models."""
+"""Earlier results of `shift_of`. They depend on the data alone, and one command may measure many models."""
 
 
 def shift_of(dataset: SequenceDataset, beta: float) -> pd.DataFrame:
@@ -36,20 +36,20 @@ def category_shift(
     window: int = SHIFT_WINDOW,
     beta: float = 0.01,
 ) -> pd.DataFrame:
-    """For each interval d, the mean KL(p || q~) of the mix p of a window and the mix q of the window that starts d items earlier.
+    """For each interval d, the mean KL(p || q~): p is the mix of a window, q that of the window d items earlier.
 
-    Each user counts alike: the mean over the user's pairs of windows, then over the users who have such pairs.
+    It is the mean over the user's pairs of windows, then over the users who have such pairs, so all users count equally.
 
     Args:
         items, offsets: all histories, oldest item first: user u's are `items[offsets[u]:offsets[u+1]]`.
 
     Returns:
-        Columns `interval`, `kl`, `users`; kl is nan where nobody has a history that long.
+        Columns `interval`, `kl`, `users`; kl is nan where no history is long enough.
     """
     length = offsets[1:] - offsets[:-1]
     total, users = torch.zeros(len(intervals), dtype=torch.float64), torch.zeros(len(intervals), dtype=torch.long)
     long = (length >= window).nonzero()[:, 0]  # others have no window
-    # Some users at a time: sums of all categories at all positions would fill the memory.
+    # Only some users at a time: sums of all categories at all positions would fill the memory.
     group = length[long].cumsum(0) * categories.n_categories // _AT_ONCE
     for some in long.split(torch.unique_consecutive(group, return_counts=True)[1].tolist()):
         of, own = torch.repeat_interleave(length[some]), length[some]
@@ -64,9 +64,9 @@ def category_shift(
 
 
 _AT_ONCE = 2**20
-"""Sums that are held at a time."""
+"""How many sums are held at a time."""
 _ROUNDING = 1e-9
-"""What differences of so many sums may leave of a divergence of 0, and more."""
+"""A smaller divergence counts as 0: it is the rounding error of long sums."""
 
 
 def _divergences(
@@ -78,7 +78,7 @@ def _divergences(
     window: int,
     beta: float,
 ) -> Iterator[tuple[float, int]]:
-    """For each interval, the sum over some users of each one's mean divergence, and how many users have one."""
+    """For each interval, `(sum of these users' mean divergences, number of users who have one)`."""
     sums = torch.zeros(len(items) + 1, categories.n_categories, dtype=torch.float64)
     torch.cumsum(categories.shares(items), 0, out=sums[1:])
     end = length.cumsum(0)

@@ -1,4 +1,4 @@
-"""Curves over lambda, each of one method, and how methods compare at the same S_KL."""
+"""Curves over lambda, one per method, and comparisons of methods at the same S_KL."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SKL = METRICS.index("skl")
 
 @dataclass(frozen=True)
 class Curve:
-    """One reranker on one model, measured once or, with several seeds, more often; metrics are each user's mean over the seeds.
+    """One reranker on one model, measured with one or several seeds. Metrics are each user's mean over the seeds.
 
     Attributes:
         group: `method`, or `ablation`.
-        runs: of the same dataset; the first one's lists are those to look at.
-        training: seconds of training, the mean over the runs, nan if not known.
-        asked: the lambdas to show; None for all that every run has.
+        runs: one measurement per seed, of the same dataset; the page shows the lists of the first.
+        training: seconds of training, the mean over the runs; nan if not known.
+        asked: the lambdas to show; None for all lambdas that every run has.
     """
 
     name: str
@@ -42,19 +42,19 @@ class Curve:
 
     @cached_property
     def lambdas(self) -> list[float]:
-        """Those that all runs have, ascending."""
+        """The lambdas that all runs have, ascending."""
         measured = [{lam for name, lam in run.place if name == self.reranker} for run in self.runs]
         common = set.intersection(*measured)
         return sorted(common if self.asked is None else common.intersection(self.asked))
 
     @cached_property
     def figures(self) -> np.ndarray:
-        """`[L, metric, U]`, for each lambda."""
+        """Metrics of every user at each of the L lambdas, `[L, metric, U]`."""
         return self._mean(self.reranker, self.lambdas)
 
     @cached_property
     def base(self) -> np.ndarray:
-        """`[metric, U]`: of the model's own ranking."""
+        """Metrics of every user for the model's own ranking, `[metric, U]`."""
         return self._mean(BASE, [0.0])[0]
 
     def _mean(self, reranker: str, lambdas: Sequence[float]) -> np.ndarray:
@@ -62,15 +62,15 @@ class Curve:
 
     @cached_property
     def seconds(self) -> np.ndarray:
-        """`[L]` of reranking."""
+        """Seconds of reranking at each lambda, `[L]`."""
         return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
 
     def at_skl(self, level: float) -> np.ndarray | None:
-        """`[metric, U]`: what every user gets where the mean S_KL is `level`.
+        """Metrics of every user where the mean S_KL is `level`, `[metric, U]`.
 
-        That is between two neighbouring lambdas: with the right chance, a user gets the list of the one, else that of the other,
-        and the metrics are what is to be expected then. A model whose own ranking is calibrated enough is left as it is; None
-        where no lambda is.
+        The level is between two neighbouring lambdas. Each user gets the list of one of the two at random, with the
+        probability that makes the mean S_KL the level; the metrics are the expected ones. If the model's own ranking is
+        calibrated enough, its metrics are returned. None if no lambda reaches the level.
         """
         points = [self.base, *(self.figures if self.reranker != BASE else [])]
         skl = [point[_SKL].mean() for point in points]
@@ -84,7 +84,7 @@ class Curve:
 
 
 def curve_table(curves: Sequence[Curve], samples: int = RESAMPLES) -> pd.DataFrame:
-    """A row for each method and lambda, as `Measurement.table`, after a row for each model's own ranking."""
+    """One row per method and lambda, like `Measurement.table`. Each method's first row is the model's own ranking."""
     rows = []
     for curve in curves:
         points, figures = [(BASE, 0.0, 0.0)], curve.base[None]
@@ -99,17 +99,17 @@ def curve_table(curves: Sequence[Curve], samples: int = RESAMPLES) -> pd.DataFra
 
 @dataclass(frozen=True)
 class Comparison:
-    """A reference, and the curves to hold against it; the reference may be among them."""
+    """A reference, and the curves to compare with it; the reference may be among them."""
 
     reference: Curve
     curves: Sequence[Curve]
 
 
 def compare(comparison: Comparison, levels: Sequence[float]) -> pd.DataFrame:
-    """Each method against the reference where both have the same mean S_KL: nDCG and HR, with a paired t-test over the users.
+    """Compare nDCG and HR of each method with the reference at the same mean S_KL, by a paired t-test over the users.
 
     Returns:
-        A row for each method, S_KL and metric that both reach: `value`, `reference_value`, `difference` and `p`.
+        One row per method, S_KL level that both reach, and metric: `value`, `reference_value`, `difference` and `p`.
     """
     reference = comparison.reference
     rows = []
@@ -135,14 +135,14 @@ _COMPARED = ["method", "group", "reference", "skl", "metric", "value", "referenc
 
 
 def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Comparisons in one table, with `p_holm`: p adjusted for as many tests as the table has (Holm, 1979)."""
+    """All comparisons in one table, with `p_holm`: p adjusted for the number of tests in the table (Holm, 1979)."""
     some = [one for one in compared if len(one)]
     table = pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=_COMPARED)
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
 
 
 def own_levels(reference: Curve, count: int = 4) -> list[float]:
-    """S_KL levels to compare at: between the largest and the least of the reference, in even ratios, rounded up."""
+    """S_KL levels to compare at: between the largest and the smallest of the reference, in even ratios, rounded up."""
     skl = reference.figures[:, _SKL].mean(-1)
     inner = np.geomspace(max(skl.max(), 0.001), max(skl.min(), 0.001), count + 2)[1:-1]
     return sorted({math.ceil(level * 1000) / 1000 for level in inner}, reverse=True)

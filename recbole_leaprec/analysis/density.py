@@ -11,11 +11,11 @@ from scipy.stats import gaussian_kde
 from recbole_leaprec.analysis.measurement import Measurement
 
 GRID = 241
-"""Places at which a density is worked out."""
+"""How many S_KL values a density is computed at."""
 
 
 def density_table(measured: Measurement, reranker: str, lambdas: Sequence[float], grid: np.ndarray) -> pd.DataFrame:
-    """`lambda`, `skl`, `density`, and the means `ndcg` and `mean_skl` at that lambda, a row for each place of the grid and lambda."""
+    """One row per lambda and grid value: `lambda`, `skl`, `density`, and the lambda's means `ndcg` and `mean_skl`."""
     places = [measured.place[reranker, lam] for lam in lambdas]
     columns = zip(lambdas, measured.metric("skl")[places], measured.metric("ndcg")[places], strict=True)
     return pd.concat(
@@ -30,14 +30,14 @@ def density_table(measured: Measurement, reranker: str, lambdas: Sequence[float]
 
 
 def density_grid(measured: Measurement) -> np.ndarray:
-    """S_KL values from 0 to where all but a few users of the model's own ranking are."""
+    """S_KL values from 0 to the 99 % quantile of the users' S_KL for the model's own ranking."""
     return np.linspace(0, max(float(np.quantile(measured.metric("skl")[0], 0.99)), 1e-3), GRID)
 
 
 def density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The kernel density estimate of the users' S_KL: Gaussian kernels, Scott's bandwidth; nan where all have the same S_KL.
+    """The kernel density estimate of the users' S_KL: Gaussian kernels, Scott's bandwidth; nan if all S_KL are equal.
 
-    What the kernels would put below 0, where no S_KL is, is put back at the same distance above.
+    No S_KL is below 0, so the density that the kernels put there is mirrored to above 0.
     """
     if len(values) < 2 or np.ptp(values) == 0:
         return np.full(len(grid), np.nan)

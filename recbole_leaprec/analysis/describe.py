@@ -1,4 +1,4 @@
-"""What a dataset is like: its sizes (the paper's Table 1), its categories, and how its users' category mixes shift."""
+"""The description of a dataset: its sizes (the paper's Table 1), its categories, and how users' category mixes shift."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from recbole_leaprec.run_log import run_log
 
 @dataclass(frozen=True)
 class Description:
-    """Of what is left of a dataset after its filters.
+    """The sizes of a dataset after its filters.
 
     Attributes:
-        users, interactions: of those with the three interactions that leave-one-out needs.
-        short_users, short_interactions: of those who have fewer.
-        lengths: the least, the median and the largest number of interactions per user.
-        density: the share of all pairs of a user and an item that occur.
-        categories_per_item: of items that have any.
-        category_sizes: how many items have each, the largest first.
+        users, interactions: counts of the users who have the three interactions that leave-one-out needs.
+        short_users, short_interactions: counts of the users who have fewer.
+        lengths: the smallest, the median and the largest number of interactions per user.
+        density: the share of all user-item pairs that occur.
+        categories_per_item: the mean over items that have a category.
+        category_sizes: the number of items per category, the largest first.
         shift: the mean KL divergence of two windows of a user's history, by the interval between their starts.
     """
 
@@ -49,7 +49,7 @@ class Description:
     shift: dict[int, float]
 
     def told(self) -> str:
-        """For people to read."""
+        """The description as text."""
         least, median, largest = self.lengths
         short = f" ({self.short_users:,} more have fewer than three interactions)" if self.short_users else ""
         sizes = list(self.category_sizes.items())
@@ -82,7 +82,7 @@ def _shift_told(shift: dict[int, float]) -> str:
 def describe(
     output_dir: str | Path, *, config_file_list: list[str] | None = None, config_dict: dict[str, Any] | None = None
 ) -> Description:
-    """Describe a dataset; leaves `description.json`, and `description.png` and `.svg`, in `output_dir`.
+    """Describe a dataset, and write `description.json`, `description.png` and `.svg` to `output_dir`.
 
     Raises:
         ValueError: bad arguments or data; nothing is written then.
@@ -104,11 +104,11 @@ def describe(
 
 def _lengths(dataset: SequenceDataset) -> np.ndarray:
     lengths = np.diff(dataset.sequences.offsets.numpy())
-    return lengths[lengths > 0]  # but for the padding
+    return lengths[lengths > 0]  # user 0 is padding
 
 
 def description(dataset: SequenceDataset, beta: float) -> Description:
-    """A dataset that has been built."""
+    """The description of a dataset that has been built."""
     lengths, categories = _lengths(dataset), dataset.categories
     members = dataset.item_members[1:]
     counts = np.array([len(own) for own in members])

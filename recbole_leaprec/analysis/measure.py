@@ -1,4 +1,4 @@
-"""Score the test users of a trained model once, and rerank them in many ways."""
+"""Score the test users of a trained model once, and rerank the scores in many ways."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def measure(
     log_name: str = "measure.log",
     user: str | None = None,
 ) -> Measurement:
-    """Score the test users once and rerank them in every way.
+    """Score the test users once, and rerank the scores with every reranker and lambda.
 
     Args:
-        rerankers: the lambdas of each; the model's own ranking is always there.
-        config_dict: keys to change, those in `MEASUREMENT_KEYS`; `output_dir` is where the log goes.
-        user: somebody who must be among the test users.
+        rerankers: the lambdas of each reranker; the model's own ranking is always added.
+        config_dict: keys to change, those in `MEASUREMENT_KEYS`; the log goes to `output_dir`.
+        user: a user who must be among the test users.
 
     Raises:
-        ValueError: as `evaluate`; no such user.
+        ValueError: as `evaluate`; or the user is not a test user.
     """
     check_changes(config_dict, MEASUREMENT_KEYS | {"output_dir"})
     changes = {**config_dict, "metrics": ["Hit", "NDCG", "SKL", "CKL"]}
@@ -67,7 +67,7 @@ def measure(
 
 
 def _lists(evaluations: Sequence[Evaluation]) -> dict[str, np.ndarray]:
-    """What the rerankings gave."""
+    """The arrays of a `Measurement` that the rerankings give."""
     structs = [one.struct for one in evaluations]
     preferences = structs[0].get(USER_PREFERENCES)
     return {
@@ -84,7 +84,7 @@ def _lists(evaluations: Sequence[Evaluation]) -> dict[str, np.ndarray]:
 
 
 def _users(data: SequenceDataset, targets: torch.Tensor) -> dict[str, np.ndarray]:
-    """Who the test users are, and what they had."""
+    """The arrays of a `Measurement` about the test users, their histories and targets."""
     sequences = data.sequences
     latest, length = sequences.latest(targets, HISTORY)
     return {
@@ -96,7 +96,7 @@ def _users(data: SequenceDataset, targets: torch.Tensor) -> dict[str, np.ndarray
 
 
 def _catalogue(data: SequenceDataset) -> dict[str, np.ndarray]:
-    """The items and their categories."""
+    """The arrays of a `Measurement` about items and categories."""
     members = np.zeros((len(data.item_members), data.categories.n_categories), dtype=bool)
     for item, own in enumerate(data.item_members):
         members[item, own] = True

@@ -1,4 +1,4 @@
-"""The metrics and lists of one trained model, for every test user and in many rerankings: what curves and pages are made of."""
+"""The metrics and lists of one trained model, for every test user and many rerankings. Curves and pages use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASE = "none"
 FILE = "measured.npz"
 
 HISTORY = 20
-"""Items of a history that are kept for looking at."""
+"""How many items of a history are kept, to be shown."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Measurement:
     Attributes:
         info: `model`, `dataset`, `checkpoint`, `k`, `interactions`, and the `config` that it was measured with.
         rerankers, lambdas, seconds: `[M]`.
-        figures: `[M, len(METRICS), U]`.
-        lists, ranks: `[M, U, K]` item ids, 0 where a list is short, and their places in the model's own ranking, from 1.
-        users, targets: `[U]` tokens, `[U]` the items to find.
-        preference_begin, preference_category, preference_share: the sequential preferences without their zeros; user u's are those
-            from `preference_begin[u]` to `preference_begin[u+1]`.
-        history, history_length: `[U, HISTORY]` the last items before the target, 0 in front where there are fewer; `[U]`.
-        items, item_categories, categories: `[I]` names, `[I, C]` whether an item has a category, `[C]` names.
-        shift: `[3, .]` interval, divergence and users, as `category_shift` has them.
+        figures: `[M, len(METRICS), U]`, the metrics.
+        lists, ranks: `[M, U, K]` item ids, 0 where a list is short; and their places in the model's own ranking, from 1.
+        users, targets: `[U]` tokens; `[U]` the items to find.
+        preference_begin, preference_category, preference_share: the sequential preferences without their zeros; the
+            entries of user u are those from `preference_begin[u]` to `preference_begin[u+1]`.
+        history, history_length: `[U, HISTORY]` the last items before the target, 0 in front if there are fewer; `[U]`.
+        items, item_categories, categories: `[I]` names; `[I, C]` whether an item has a category; `[C]` names.
+        shift: `[3, .]` the columns interval, kl and users of `category_shift`.
     """
 
     info: dict[str, Any]
@@ -70,24 +70,24 @@ class Measurement:
 
     @cached_property
     def place(self) -> dict[tuple[str, float], int]:
-        """Where each `(reranker, lambda)` stands among the M."""
+        """The index of each `(reranker, lambda)` among the M rerankings."""
         return {
             (name, lam): n for n, (name, lam) in enumerate(zip(self.rerankers.tolist(), self.lambdas.tolist(), strict=True))
         }
 
     def preference(self, user: int) -> np.ndarray:
-        """`[C]`: the sequential preference of one user."""
+        """The sequential preference of one user, `[C]`."""
         own = slice(self.preference_begin[user], self.preference_begin[user + 1])
         p = np.zeros(len(self.categories), dtype=np.float32)
         p[self.preference_category[own]] = self.preference_share[own]
         return p
 
     def metric(self, name: str) -> np.ndarray:
-        """`[M, U]`."""
+        """One metric of every reranking and user, `[M, U]`."""
         return self.figures[:, METRICS.index(name)]
 
     def table(self, samples: int = RESAMPLES) -> pd.DataFrame:
-        """A row for each reranking: `model`, `checkpoint`, `reranker`, `lambda`, each metric with its interval, `seconds`."""
+        """One row per reranking: `model`, `checkpoint`, `reranker`, `lambda`, metrics with intervals, and `seconds`."""
         rows = metric_rows(self.figures, self.k, samples)
         for row, name, lam, seconds in zip(rows, self.rerankers, self.lambdas, self.seconds, strict=True):
             row["seconds"] = seconds
@@ -103,7 +103,7 @@ class Measurement:
 
     @classmethod
     def load(cls, path: str | Path) -> Measurement:
-        """ValueError if a file is not one that `save` wrote, or is no longer."""
+        """Read a file that `save` wrote; ValueError for any other file, and for one that was changed or damaged."""
         with reading(path, "a measurement of this version of the plugin"):
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
@@ -120,11 +120,11 @@ _ARRAYS = {
     "preference_category": (_WHOLE, "N"), "preference_share": (_NUMBER, "N"), "history": (_WHOLE, "UH"), "history_length": (_WHOLE, "U"),
     "items": (_TEXT, "I"), "item_categories": (_TRUTH, "IC"), "categories": (_TEXT, "C"), "shift": (_NUMBER, "3S"),
 }  # fmt: skip
-"""What each array holds, as numpy names the kinds, and its shape: a letter is the same number everywhere."""
+"""The kind (as in numpy) and the shape of each array. The same letter stands for the same size in all of them."""
 
 
 def _check_info(info: Any) -> None:
-    """ValueError unless it is what `measure` says of a measurement, as far as somebody reads it."""
+    """ValueError unless `info` has every entry that is read later, in the form in which `measure` writes it."""
     kinds = {"model": str, "dataset": str, "checkpoint": str, "k": int, "interactions": int, "config": dict}
     for name, kind in kinds.items():
         if not isinstance(info, dict) or not isinstance(info.get(name), kind):
@@ -135,7 +135,7 @@ def _check_info(info: Any) -> None:
 
 
 def _check_arrays(made: Measurement) -> None:
-    """ValueError for an array of another kind or shape, a number that is none, or a place where there is nothing."""
+    """ValueError for an array of a wrong kind or shape, a number that is not finite, or an index out of range."""
     sizes: dict[str, int] = {"4": len(METRICS), "3": 3, "K": made.info["k"], "H": HISTORY}
     for name, (kind, shape) in _ARRAYS.items():
         array = getattr(made, name)
@@ -144,7 +144,7 @@ def _check_arrays(made: Measurement) -> None:
         for letter, size in zip(shape, array.shape, strict=True):
             if sizes.setdefault(letter, size) != size:
                 raise ValueError(f"{name} has the shape {array.shape}, which does not fit the others")
-        if kind == _NUMBER and name != "shift" and not np.isfinite(array).all():  # nan where no history is that long
+        if kind == _NUMBER and name != "shift" and not np.isfinite(array).all():  # nan if no history is long enough
             raise ValueError(f"{name} holds what is no number")
     if min(sizes[letter] for letter in "MUKIC") < 1 or made.place.get((BASE, 0.0)) != 0:
         raise ValueError("it holds no lists of the model's own ranking")
@@ -164,7 +164,7 @@ def _check_places(made: Measurement, sizes: Mapping[str, int]) -> None:
 
 
 def metric_rows(figures: np.ndarray, k: int, samples: int) -> list[dict[str, Any]]:
-    """For each of the M of `figures [M, metric, U]`, the means over users and their 95 % intervals."""
+    """One dict per reranking of `figures [M, metric, U]`: the means over users and their 95 % intervals."""
     flat = figures.reshape(-1, figures.shape[-1]).T
     low, high = bootstrap_interval(flat, samples).reshape(2, len(figures), -1)
     means = figures.mean(-1)

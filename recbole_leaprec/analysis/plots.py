@@ -1,4 +1,4 @@
-"""Pictures, as PNG and SVG."""
+"""Pictures of curves, shifts, densities and datasets, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MARKERS = "osD^vPX<>"
 
 
 def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
-    """nDCG and HR against S_KL, a curve for each model and reranker, stars for the models' own rankings.
+    """Draw nDCG and HR against S_KL: one curve per model and reranker, and stars for the models' own rankings.
 
     Args:
-        table: what `tradeoff` returns.
-        path: without its ending.
+        table: the result of `tradeoff`.
+        path: the file without its ending.
     """
     k = next(column for column in table if column.startswith("ndcg@")).partition("@")[2].partition("_")[0]
     names = _names(table)
@@ -35,10 +35,10 @@ def plot_tradeoff(table: pd.DataFrame, path: Path) -> None:
 
 
 def plot_methods(table: pd.DataFrame, k: int, path: Path) -> None:
-    """The same for the methods of a study, the star of each model's own ranking in the colour of its method.
+    """Draw nDCG and HR against S_KL for the methods of a study, with each star in the colour of its method.
 
     Args:
-        table: as `curve_table` makes it.
+        table: the result of `curve_table`.
     """
     reranked = table["reranker"] != BASE
     curves, stars = (dict(iter(rows.groupby("method", sort=False))) for rows in (table[reranked], table[~reranked]))
@@ -46,7 +46,7 @@ def plot_methods(table: pd.DataFrame, k: int, path: Path) -> None:
 
 
 def _draw_curves(curves: dict[str, pd.DataFrame], stars: dict[str, pd.DataFrame], k: int | str, path: Path) -> None:
-    """A star with the name of a curve has its colour; any other has a line in the legend."""
+    """Draw curves and stars. A star with the name of a curve has its colour; any other has a line in the legend."""
     figure = Figure(figsize=(11, 4.3), layout="constrained")
     panels = figure.subplots(1, 2)
     names = list(dict.fromkeys([*curves, *stars]))
@@ -70,7 +70,7 @@ def _draw_curves(curves: dict[str, pd.DataFrame], stars: dict[str, pd.DataFrame]
 
 
 def plot_shift(table: pd.DataFrame, window: int, dataset: str, path: Path) -> None:
-    """The divergence between windows against how many items later the second one starts."""
+    """Draw the divergence between two windows against the number of items between their starts."""
     figure = Figure(figsize=(5.5, 4), layout="constrained")
     panel = figure.subplots()
     panel.plot(table["interval"], table["kl"], "o-", markersize=4)
@@ -85,7 +85,11 @@ def plot_shift(table: pd.DataFrame, window: int, dataset: str, path: Path) -> No
 
 
 def plot_density(table: pd.DataFrame, dataset: str, k: int, path: Path) -> None:
-    """The spread of S_KL over users, a line for each lambda, of more than seven every other; `table` as `density_table` makes it."""
+    """Draw the spread of S_KL over users, one line per lambda, or per second lambda if there are more than seven.
+
+    Args:
+        table: the result of `density_table`.
+    """
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     panel = figure.subplots()
     lambdas = sorted(table["lambda"].unique())
@@ -101,7 +105,7 @@ def plot_density(table: pd.DataFrame, dataset: str, k: int, path: Path) -> None:
 
 
 def plot_dataset(lengths: np.ndarray, categories: dict[str, int], shift: pd.Series, dataset: str, path: Path) -> None:
-    """Lengths of histories, items per category, and the shift of the category mix with the interval, side by side."""
+    """Draw side by side: lengths of histories, items per category, and the shift of the category mix by interval."""
     figure = Figure(figsize=(13, 4), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     edges = np.geomspace(max(lengths.min(), 1), lengths.max() + 1, 30)
@@ -124,7 +128,7 @@ def _short(name: str) -> str:
 
 
 def _names(table: pd.DataFrame) -> dict[str, str]:
-    """What to call each checkpoint: nothing if there is one, else the model and as much of the path as tells them apart."""
+    """A label per checkpoint: empty if there is only one, else the model and enough of the path to tell them apart."""
     models = dict(zip(table["checkpoint"], table["model"], strict=True))
     if len(models) == 1:
         return dict.fromkeys(models, "")
@@ -133,7 +137,7 @@ def _names(table: pd.DataFrame) -> dict[str, str]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """As `path.png` and `path.svg`."""
+    """Save a picture as `path.png` and `path.svg`."""
     with rc_context({"svg.fonttype": "none"}):  # text stays text
         for suffix in (".png", ".svg"):
             with written_whole(path.with_suffix(suffix)) as scratch:

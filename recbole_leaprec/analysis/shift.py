@@ -25,7 +25,9 @@ def shift(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """`category_shift` of a dataset at intervals 0, step, .., longest, as far as a history goes; leaves `shift.csv`, `.png` and `.svg` in `output_dir`.
+    """`category_shift` of a dataset at the intervals 0, step, .., longest, up to the longest that any history allows.
+
+    Writes `shift.csv`, `.png` and `.svg` to `output_dir`.
 
     Raises:
         ValueError: bad arguments or data; nothing is written then.
@@ -38,7 +40,7 @@ def shift(
     dataset = create_dataset(config)
     dataset.build()
     sequences = dataset.sequences
-    farthest = int((sequences.offsets[1:] - sequences.offsets[:-1]).max()) - window  # nobody has a later window
+    farthest = int((sequences.offsets[1:] - sequences.offsets[:-1]).max()) - window  # no history has a later window
     if farthest < 0:
         raise ValueError(f"window must not exceed the longest history, {farthest + window} items, got {window}")
     intervals = range(0, min(longest, farthest) + 1, step)

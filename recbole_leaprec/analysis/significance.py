@@ -1,4 +1,4 @@
-"""How sure a mean over users is: bootstrap intervals and paired tests over users."""
+"""How certain a mean over users is: bootstrap intervals and paired tests over users."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from scipy import stats
 from recbole_leaprec.common.defaults import RESAMPLES
 
 _CHUNK = 2**22
-"""Resampled users held at once."""
+"""How many resampled users are held at a time."""
 
 
 def bootstrap_interval(values: np.ndarray, samples: int = RESAMPLES, level: float = 0.95, seed: int = 0) -> np.ndarray:
-    """`[2, M]`: between which values the mean over users lies, by the percentiles of means over resampled users.
+    """Lower and upper ends of the intervals of M means over users, `[2, M]`: percentiles of means over resampled users.
 
     Args:
-        values: `[U, M]`, M metrics of each user; all of them are resampled alike.
+        values: `[U, M]`, M metrics of each user; a resampled user brings all of them.
         samples: how often U users are drawn, with replacement.
     """
     users, random = len(values), np.random.default_rng(seed)
@@ -30,7 +30,9 @@ def bootstrap_interval(values: np.ndarray, samples: int = RESAMPLES, level: floa
 
 
 def paired_test(differences: np.ndarray) -> tuple[float, float]:
-    """`(mean, p)` of a two-sided t-test that the mean of the users' differences is 0; p is 1 where no user differs, nan for one user.
+    """`(mean, p)` of a two-sided t-test that the mean of the users' differences is 0.
+
+    p is 1 if all differences are 0, and nan for a single user with a difference.
 
     Example:
         >>> mean, p = paired_test(np.array([1.0, 2.0, 3.0]))
@@ -41,13 +43,15 @@ def paired_test(differences: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
     if len(differences) == 1:
         return float(differences[0]), float("nan")
-    if np.ptp(differences) == 0:  # all users differ by the same
+    if np.ptp(differences) == 0:  # all users have the same difference
         return float(differences[0]), 0.0
     return float(differences.mean()), float(stats.ttest_1samp(differences, 0).pvalue)
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p-values adjusted for their number (Holm, 1979): rejecting what is below a level keeps the chance of any false alarm there.
+    """p-values adjusted for their number (Holm, 1979).
+
+    If every test with an adjusted p below a level is rejected, the chance of any false rejection is at most that level.
 
     Example:
         >>> holm(np.array([0.01, 0.04, 0.03])).tolist()

@@ -1,4 +1,4 @@
-"""The trade-off between accuracy and calibration: many rerankers and lambdas on one pass of scoring."""
+"""The trade-off between accuracy and calibration: many rerankers and lambdas, with users scored only once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recbole_leaprec.run_folder import left_of_training
 from recbole_leaprec.settings.keys import MACHINE_KEYS, check_alike, check_count, check_lambdas
 
 UNUSED = ("tradeoff.csv", "model")
-"""What no folder of a new trade-off may hold."""
+"""A folder that holds one of these cannot take a new trade-off."""
 
 
 def tradeoff(
@@ -38,17 +38,17 @@ def tradeoff(
 ) -> pd.DataFrame:
     """Measure every reranker at every lambda on test, and draw the curves.
 
-    Leaves `tradeoff.csv`, `tradeoff.png` and `.svg`, and a `measured.npz` for each checkpoint, in `output_dir`.
+    Writes `tradeoff.csv`, `tradeoff.png` and `.svg`, and a `measured.npz` per checkpoint, to `output_dir`.
 
     Args:
-        checkpoints: the model.pth of one or several runs; none to train a model first, as `run_leaprec` does.
-        config_dict: keys to change, those in `MEASUREMENT_KEYS`; or, without checkpoints, those of the run.
+        checkpoints: the model.pth of one or several runs; if empty, a model is trained first, as `run_leaprec` does.
+        config_dict: keys to change, those in `MEASUREMENT_KEYS`; without checkpoints, all keys of the run.
         samples: how often users are resampled for the 95 % intervals.
 
     Returns:
-        A row for each model, reranker and lambda: `model`, `checkpoint`, `reranker`, `lambda`, `hit@K`, `ndcg@K`, `skl@K`, `ckl@K` for the
-        largest K, each with its interval in `<metric>_low` and `<metric>_high`, and the `seconds` of reranking. The
-        backbone's own ranking is the reranker `none`.
+        One row per model, reranker and lambda: `model`, `checkpoint`, `reranker`, `lambda`; `hit@K`, `ndcg@K`, `skl@K`
+        and `ckl@K` for the largest K, each with its interval in `<metric>_low` and `<metric>_high`; and the `seconds` of
+        reranking. The backbone's own ranking is the reranker `none`.
 
     Raises:
         ValueError: bad arguments, as for `evaluate`; nothing is written then.
@@ -93,7 +93,7 @@ def tradeoff(
 
 
 def _check_different(checkpoints: Sequence[str | Path]) -> None:
-    """ValueError for a file that is there twice, by whatever name: its rows and its curves would be, too."""
+    """ValueError if a file is given twice, even under two names: its rows and curves would be there twice, too."""
     files = [Path(checkpoint).resolve() for checkpoint in checkpoints]
     for number, file in enumerate(files):
         if file in files[:number]:
@@ -101,7 +101,7 @@ def _check_different(checkpoints: Sequence[str | Path]) -> None:
 
 
 def _left(folder: Path) -> str:
-    """What a trade-off that was interrupted leaves, and how to go on."""
+    """A sentence on what an interrupted trade-off leaves, and how to go on."""
     model = folder / "model"
     if not model.exists():
         return f"{folder} holds no curves yet; the same command begins again"

@@ -1,4 +1,4 @@
-"""Users one by one: a table of their metrics, how S_KL spreads over them, and what one of them gets."""
+"""Results per user: a table of their metrics, how S_KL spreads over them, and the lists of one user."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def users(
     *,
     config_dict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The spread of S_KL over test users at several lambdas; and for one user the lists at each.
+    """The spread of S_KL over test users at several lambdas, and for one user the list at each lambda.
 
-    Leaves `users.csv`, a row for each user and lambda, `density.csv`, `density.png` and `.svg`, and `case-<user>.md` in `output_dir`.
+    Writes `users.csv` (one row per user and lambda), `density.csv`, `density.png` and `.svg`, and `case-<user>.md` to
+    `output_dir`.
 
     Args:
         checkpoint: the model.pth of a run.
-        user: a token of the dataset; None for no case study.
+        user: the token of a test user; None for no case study.
         config_dict: keys to change, those in `MEASUREMENT_KEYS`.
 
     Returns:
-        `density`, the table; `case`, the text, or None.
+        `density`: the table; `case`: the case study as text, or None.
 
     Raises:
         ValueError: bad arguments, as for `evaluate`; a user that the dataset does not have.
@@ -71,7 +72,7 @@ def _users(folder: Path, measured: Measurement, user: str | None, reranker: str,
 
 
 def user_table(measured: Measurement, reranker: str, lambdas: Sequence[float]) -> pd.DataFrame:
-    """`user`, `lambda` and the metrics, a row for each user and lambda."""
+    """One row per user and lambda: `user`, `lambda` and the metrics."""
     tables = []
     for lam in lambdas:
         figures = measured.figures[measured.place[reranker, lam]]

@@ -18,10 +18,10 @@ from recbole_leaprec.common.reading import in_words
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; the bare form is `train`. Whatever goes wrong is told in one line.
+    """Run a command; without a name it is `train`. Every error is printed in one line.
 
     Returns:
-        The exit code: 2 after bad input, 1 after what nobody expected, which is a fault of ours, 130 after Ctrl-C.
+        The command's exit code; 2 after bad input, 1 after an unexpected error (a fault of leaprec), 130 after Ctrl-C.
     """
     _wait_asleep()
     words = list(sys.argv[1:] if argv is None else argv)
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _asks_for_traceback(words: list[str]) -> bool:
-    """Whether there is `--state=debug`, or `--state debug`: looked for before anything can go wrong."""
+    """Whether `--state=debug` or `--state debug` is given. It is checked before anything can go wrong."""
     lower = [word.lower() for word in words]
     return "--state=debug" in lower or ("--state", "debug") in pairwise(lower)
 
@@ -63,10 +63,11 @@ def _ended(sentence: str, code: int) -> int:
 
 
 def _wait_asleep() -> None:
-    """Have torch's threads sleep while they wait for each other, unless the user says otherwise.
+    """Make torch's threads sleep while they wait for each other, unless the user has set OMP_WAIT_POLICY.
 
-    They spin by default. Beside one other busy process, training ml-100k on two cores took 172 s so, and 10 s with threads that
-    sleep; on a quiet machine spinning is up to a third faster. torch reads this when it is imported.
+    By default they spin. Beside one other busy process, training ml-100k on two cores took 172 s with threads that spin,
+    and 10 s with threads that sleep. On a quiet machine, spinning is up to a third faster. torch reads the variable when
+    it is imported.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

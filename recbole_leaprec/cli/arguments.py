@@ -1,4 +1,4 @@
-"""From the words of a command line to settings, as RecBole users write them."""
+"""Turns the words of a command line, in RecBole's style, into settings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ _HELP = ("--help", "-h")
 
 
 def normalised(argv: Iterable[str], flags: Collection[str] = ()) -> list[str]:
-    """Every option as one word, `--key=value`, after the words that are none; ValueError for one without a value, or given twice.
+    """All words that are no options, then every option as one word, `--key=value`.
 
     Args:
-        flags: options that are True where they have no value.
+        flags: options that are True if no value is given.
+
+    Raises:
+        ValueError: an option has no value, is given twice, or has another form.
 
     Example:
         >>> normalised(["a", "--out", "page.html", "b", "--users=3", "--dry_run", "-m", "SASRecCD"], flags=["dry_run"])
@@ -52,11 +55,11 @@ def normalised(argv: Iterable[str], flags: Collection[str] = ()) -> list[str]:
 
 
 def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collection[str] | None = None) -> dict[str, Any]:
-    """The settings that are left when a command has taken its own options; their names and values are checked.
+    """The settings in the words that are left after a command has taken its own options. Names and values are checked.
 
     Args:
-        options: what the command takes beside keys, for the nearest name.
-        keys: those that it takes; None for all of RecBole and the plugin.
+        options: the command's options; an error message may name the nearest one.
+        keys: the keys that the command takes; None for all keys of RecBole and the plugin.
 
     Raises:
         ValueError: an unknown key, or a value that its key does not take.
@@ -77,7 +80,7 @@ def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collect
 
 
 def _check_names(names: Iterable[str], options: Collection[str], keys: Collection[str] | None) -> None:
-    """ValueError for what is neither an option nor a key of a command, with the nearest name, and the keys where they are few."""
+    """ValueError for a name that is neither an option nor a key of the command, with the nearest name."""
     known = {*options, *(known_keys() if keys is None else keys)}
     for name in names:
         if name in known or (keys is None and name.startswith("alias_of_")):
@@ -92,7 +95,7 @@ def _check_names(names: Iterable[str], options: Collection[str], keys: Collectio
 
 
 def read_value(name: str, text: str) -> Any:
-    """A value as yaml has it, with RecBole's None; keys that hold text are never anything else.
+    """A value as yaml reads it; `None` is None, as in RecBole. The value of a text key is always text.
 
     Example:
         >>> read_value("topk", "[5,10]"), read_value("learning_rate", "1e-3"), read_value("dataset", "2024-01-01")
@@ -105,10 +108,10 @@ def read_value(name: str, text: str) -> Any:
     try:
         value = parse_yaml(text)
     except ValueError as error:
-        if is_text_key(name):  # a comma is a good sign between fields
+        if is_text_key(name):  # for example a comma, as the sign between fields
             return text
         raise ValueError(f"--{name}: cannot read {text[:80]!r}: {error}") from error
-    if isinstance(value, int | float) and ":" in text:  # yaml takes 1:30 for a number to the base of sixty
+    if isinstance(value, int | float) and ":" in text:  # yaml reads 1:30 as a number to the base of sixty
         return text
     if isinstance(value, str) and not is_text_key(name):  # such as inf, which yaml writes .inf
         try:
@@ -119,5 +122,5 @@ def read_value(name: str, text: str) -> Any:
 
 
 def take_config_files(settings: dict[str, Any]) -> list[str]:
-    """Take the names of yaml files out of the settings: `--config_files="a.yaml b.yaml"`."""
+    """Remove `config_files` from the settings, and return its names of yaml files: `--config_files="a.yaml b.yaml"`."""
     return (settings.pop("config_files", None) or "").split()

@@ -1,4 +1,4 @@
-"""What a command is: its options, the keys that it takes beside them, and its help."""
+"""The class of commands: options, keys that a command takes beside them, and help."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ INTERRUPTED = 130
 
 
 class Command(click.Command):
-    """A command of `leaprec`: whatever is none of its options is a key of RecBole or the plugin.
+    """A command of `leaprec`. Every `--name=value` that is not one of its options is a key of RecBole or the plugin.
 
     Attributes:
         keys: the keys that it takes; None for all.
-        about_keys: what the help says about them.
+        about_keys: the text about keys in the help.
         listed: the keys of the plugin that the help lists.
-        as_trained: whether they are as a model was trained, unless given.
+        as_trained: whether a key that is not given has the value that the model was trained with.
     """
 
     keys: Collection[str] | None = None
@@ -62,7 +62,7 @@ class Command(click.Command):
         return [option for option in self.params if isinstance(option, Option)]
 
     def get_help(self, ctx: click.Context) -> str:
-        """The usage, the docstring of the function, what is said about keys, and the options with their defaults."""
+        """The help text: usage, docstring of the function, `about_keys`, and options and keys with their defaults."""
         words = [f"{one.name}".upper() + " [...]" for one in self.params if isinstance(one, click.Argument)]
         needed = [f"--{option.name}={option.type.name.upper()}" for option in self._options() if option.needed]
         rest = ["[--option=value ...]"] if len(self._options()) > len(needed) else []
@@ -96,9 +96,9 @@ def command(
     listed: Collection[str] = (),
     as_trained: bool = False,
 ) -> Callable[[Callable[..., int | None]], Command]:
-    """Make a command out of a function: it gets the options by name, and the keys as the dict `keys`.
+    """Make a command out of a function. The function gets the options by name, and the keys as the dict `keys`.
 
-    The function's docstring is the help. What is imported at the top of its file is imported for `--help`, too.
+    The function's docstring is the help. Imports at the top of its file are also done for `--help`, so keep them light.
     """
 
     def make(function: Callable[..., int | None]) -> Command:
@@ -125,7 +125,7 @@ def _option_line(option: Option, width: int) -> str:
 
 
 def _told(value: Any) -> str:
-    """A default as one would type it.
+    """A default as a user would type it.
 
     Example:
         >>> _told((0.0, 0.5)), _told(10)
@@ -141,7 +141,7 @@ _DEFAULTS_ELSEWHERE = {"category_field": "by dataset", "title_field": "by datase
 
 @contextmanager
 def loading(what: str = "torch and RecBole") -> Iterator[None]:
-    """Say on a terminal that something is being loaded, which takes seconds, and wipe it away again."""
+    """Show `loading ...` on a terminal while something slow is loaded, and clear the line afterwards."""
     if not sys.stderr.isatty():
         yield
         return
@@ -153,18 +153,18 @@ def loading(what: str = "torch and RecBole") -> Iterator[None]:
 
 
 def is_given(context: click.Context, name: str) -> bool:
-    """Whether an option is on the command line, be it with the value of its default."""
+    """Whether an option is on the command line, even if its value is the default."""
     return context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
 
 
 def program() -> str:
-    """How this program was started."""
+    """The words that this program was started with: `leaprec`, or `python <file>`."""
     return "leaprec" if Path(sys.argv[0]).name == "leaprec" else f"python {sys.argv[0]}"
 
 
 @contextmanager
 def folder_for(name: str, given: str | None) -> Iterator[str]:
-    """Where the files of a command go: the folder that is given, or a new one, which goes again if nothing came into it."""
+    """The folder for the files of a command: the given one, or a new one. A new folder is removed if it stays empty."""
     if given:
         yield given
         return

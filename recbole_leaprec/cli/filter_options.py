@@ -1,4 +1,4 @@
-"""The filters of the converters as options of a command."""
+"""The filters of the converters, as options of a command."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _KINDS = {
 
 
 def filter_options(defaults: Filters) -> Callable[[Any], Any]:
-    """An option for each filter, with these defaults; a command takes them with `take_filters`."""
+    """A decorator that adds one option per filter, with these defaults. The command reads them with `take_filters`."""
 
     def add(function: Any) -> Any:
         for name, (kind, meaning) in reversed(_KINDS.items()):
             default = getattr(defaults, name)
-            nothing = name == "min_rating"  # None keeps all, whatever the default
+            nothing = name == "min_rating"  # None keeps all ratings, even if the default is a number
             shown = "all" if default is None else None
             function = option(name, kind, meaning, default, shown=shown, takes_none=nothing)(function)
         return function
@@ -43,5 +43,5 @@ def filter_options(defaults: Filters) -> Callable[[Any], Any]:
 
 
 def take_filters(options: dict[str, Any]) -> Filters:
-    """Take the filters out of a command's options."""
+    """Remove the filters from a command's options, and return them."""
     return Filters(**{field.name: options.pop(field.name) for field in fields(Filters)})

@@ -24,7 +24,7 @@ _RULES = (
 
 
 def list_rules(function: Any) -> Any:
-    """`allow`, `deny` and `items`, as `read_rules` takes them."""
+    """A decorator that adds the options `allow`, `deny` and `items`, which `read_rules` reads."""
     for add in reversed(_RULES):
         function = add(function)
     return function

@@ -1,4 +1,4 @@
-"""Options of commands: what they are called, what they take, and their defaults."""
+"""Options of commands: their names, the values that they take, and their defaults."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from recbole_leaprec.common.did_you_mean import unknown_name
 from recbole_leaprec.settings.keys import check_count, check_number
 
 MOST_LAMBDAS = 10_001
-"""As many as 0:1:0.0001 has; every one of them is a list per user."""
+"""As many as 0:1:0.0001 has. Every lambda costs one list per user."""
 
 DIGITS = 10
-"""Of a lambda, after the point: 0.1 + 0.2 is 0.3."""
+"""Lambdas of a range are rounded to this many decimals, so that 0.1 + 0.2 is 0.3."""
 
 
 class Option(click.Option):
-    """`--name=value`.
+    """An option `--name=value`.
 
     Attributes:
-        shown: what the help says of the default, where the value itself would say little.
-        needed: whether the command can do nothing without it.
-        takes_none: whether None means that there is none; if not, it is a text like any other.
+        shown: how the help describes the default, if its value would not say enough.
+        needed: whether the command needs it.
+        takes_none: whether `None` means no value; if not, `None` is a text like any other.
     """
 
     def __init__(self, *words: Any, shown: str | None = None, needed: bool = False, takes_none: bool = False, **more: Any):
@@ -44,13 +44,13 @@ def option(
     needed: bool = False,
     takes_none: bool = False,
 ) -> Callable[[Any], Any]:
-    """An option of a command, above its function; the function gets the value under the same name."""
+    """A decorator that adds an option to a command's function. The function gets the value under the same name."""
     more: dict[str, Any] = {"shown": shown, "needed": needed, "takes_none": takes_none}
     return click.option(f"--{name}", name, cls=Option, type=kind, help=meaning, default=default, **more)
 
 
 class _Kind(click.ParamType):
-    """What an option takes. Errors are ValueErrors that name the option, as everywhere in the package."""
+    """The kind of values that an option takes. Errors are ValueErrors that name the option, as in the whole package."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):  # a default
@@ -64,7 +64,7 @@ class _Kind(click.ParamType):
 
 
 class Text(_Kind):
-    """Anything, as it is written."""
+    """Any text, unchanged."""
 
     name = "text"
 
@@ -77,7 +77,7 @@ class File(Text):
 
 
 class Checkpoint(File):
-    """A file that must be there: to find out that it is not takes no torch."""
+    """A checkpoint file that must exist. This is checked before torch is loaded."""
 
 
 class Folder(Text):
@@ -85,7 +85,7 @@ class Folder(Text):
 
 
 class Names(_Kind):
-    """Names with commas or spaces between them, or as yaml has a list."""
+    """Names with commas or spaces between them, or a list in yaml."""
 
     name = "names"
 
@@ -98,7 +98,7 @@ class Names(_Kind):
 
 
 class Lambdas(Names):
-    """`0:1:0.1`, the end among them where a step falls on it; or numbers as `Names` has them.
+    """Lambdas as `start:stop:step`, with the stop itself if a step reaches it; or as numbers in the form of `Names`.
 
     Example:
         >>> Lambdas().read("lambdas", "0:1:0.25"), Lambdas().read("lambdas", "0,0.5")
@@ -128,7 +128,7 @@ class Lambdas(Names):
 
 
 def _range(start: float, stop: float, step: float) -> list[float]:
-    """ValueError where no step leads from the start to the stop; one number too many where there are too many."""
+    """The numbers from start to stop, at most one more than `MOST_LAMBDAS`; ValueError if no step leads to the stop."""
     steps = math.floor((stop - start) / step + 1e-9)
     if steps < 0:
         raise ValueError
@@ -159,7 +159,7 @@ class Whole(_Kind):
 
 
 class Number(_Kind):
-    """A number, 0 or more, or more than `above`."""
+    """A number, 0 or more; or, with `above`, a number above it."""
 
     name = "number"
 
@@ -202,5 +202,5 @@ CHECKPOINT = option("checkpoint", Checkpoint(), "the model.pth of a run", needed
 
 
 def output_dir(shown: str) -> Callable[[Any], Any]:
-    """Where the files of a command go."""
+    """The option for the folder of a command's files. `shown` describes its default."""
     return option("output_dir", Folder(), "folder for all files of this command", shown=shown)

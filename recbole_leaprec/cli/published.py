@@ -1,4 +1,4 @@
-"""What the commands of the paper's datasets share."""
+"""Shared code of the commands that convert the paper's datasets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recbole_leaprec.convert.paper import TABLE_1, compared
 
 
 def published_options(name: str, filters: Filters) -> Callable[[Any], Any]:
-    """The folder of the files, the new folder, and the filters with the paper's settings."""
+    """A decorator that adds the options `raw`, `out` and `max_bad`, and the filters with these defaults."""
 
     def add(function: Any) -> Any:
         function = option("max_bad", Whole(), "how many unreadable lines a file may have", MAX_BAD_LINES)(function)
@@ -29,7 +29,7 @@ def published_options(name: str, filters: Filters) -> Callable[[Any], Any]:
 
 
 def run_published(name: str, keys: dict[str, Any], options: dict[str, Any]) -> None:
-    """Convert, and print what came out beside the paper's Table 1."""
+    """Convert a dataset, and print its sizes beside the paper's Table 1."""
     with loading("numpy"):
         from recbole_leaprec.convert.published import convert_published
 

@@ -8,12 +8,12 @@ from recbole_leaprec.common.metric_titles import metric_title
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Print what a run or an evaluation came to, and where its files are."""
+    """Print the metrics of a run or an evaluation, and where its files are."""
     print(f"\n{result['model']} on {result['dataset']}, test\n{result_table(result)}\n\neverything is in {result['folder']}")
 
 
 def result_table(result: dict[str, Any]) -> str:
-    """Test metrics of the backbone and of each reranker, a line each.
+    """Test metrics of the backbone and of each reranker, one line each.
 
     Example:
         >>> rows = [{"reranker": "leaprec", "lambda": 0.3, "test": {"hit@10": 0.2, "skl@10": 0.4}, "seconds": 1.5}]

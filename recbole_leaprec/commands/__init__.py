@@ -1,6 +1,6 @@
-"""The commands of `leaprec`, one per file: its options with their defaults, its help, and the function of the package that it calls.
+"""The commands of `leaprec`, one per file: options with their defaults, help, and a call of one function of the package.
 
-A new file here, with a command of the file's name, is a new command.
+To add a command, add a file here that defines a command of the same name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def command_names() -> list[str]:
-    """Every command, by name; one in a folder has the folder's name before it."""
+    """The names of all commands. A command in a folder has the folder's name before its own."""
     found = []
     for module in pkgutil.walk_packages(__path__, prefix=f"{__name__}."):
         if not module.ispkg:
@@ -25,10 +25,10 @@ def command_names() -> list[str]:
 
 
 def take_command(words: list[str]) -> Command:
-    """The command that a command line begins with, which is taken out of it; without any, `train`.
+    """The command that a command line begins with; `train` if it begins with none. The name is removed from `words`.
 
     Raises:
-        ValueError: there is no such command, with the nearest one.
+        ValueError: there is no such command; the error names the nearest one.
     """
     names = command_names()
     name = words.pop(0) if words and not words[0].startswith("-") else "train"

@@ -67,5 +67,5 @@ def serve(
         print(f"{service.info.model} on {address}, its pages on {address}/docs; Ctrl-C ends it", flush=True)
         try:
             run_server(service, listening)
-        except KeyboardInterrupt:  # which uvicorn hands on when it is done
+        except KeyboardInterrupt:  # uvicorn raises it again when it has shut down
             print("ended")

@@ -11,7 +11,7 @@ from recbole_leaprec.common.defaults import LAMBDAS, RESAMPLES, TRADEOFF_RERANKE
 from recbole_leaprec.settings.keys import MEASUREMENT_KEYS, check_changes
 
 _TOLD_BY_TRADEOFF = {"reranker", "rerank_lambda", "target_skl", "config_files"}
-"""What it says of these keys says more than that they cannot be changed."""
+"""Keys that `analysis.tradeoff` refuses itself, with an error that says more than that they cannot be changed."""
 
 
 @command(

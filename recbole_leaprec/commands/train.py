@@ -1,4 +1,4 @@
-"""`leaprec train`, which is also `leaprec` alone."""
+"""`leaprec train`; `leaprec` without a command is the same."""
 
 from __future__ import annotations
 

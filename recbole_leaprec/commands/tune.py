@@ -13,7 +13,7 @@ from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.common.defaults import SEARCHES, TRIALS
 
 _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
-"""What a search that goes on can be given."""
+"""Options that may be given together with `--resume`."""
 
 
 @command("tune", about_keys="Keys of RecBole and the plugin on the command line hold for all trials.")

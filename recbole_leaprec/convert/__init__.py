@@ -1,4 +1,4 @@
-"""From anybody's files to atomic files: CSV, TSV and Parquet, and the files of the paper's datasets as their publishers ship them.
+"""Converts files to atomic files: CSV, TSV and Parquet files, and the published files of the paper's datasets.
 
-It knows nothing of RecBole. Files are read as they come: what is kept grows with the interactions, and not with the files.
+It does not need RecBole. Files are read in pieces: memory grows with the interactions that are kept, not with the files.
 """

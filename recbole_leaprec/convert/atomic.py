@@ -1,4 +1,4 @@
-"""Writing atomic files, and the settings that belong to them, all of it or nothing."""
+"""Writes atomic files and their settings: all of them, or nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from recbole_leaprec.convert.interactions import Interactions
 
 FIELD_SEPARATORS = ("\t", "\x1f")
 LIST_SEPARATORS = (" ", "|", ";", "\x1e")
-"""Tried in this order: the first that no name holds. The last ones are signs that ASCII has for just this."""
+"""The first sign that is in no name is used. The last ones are the separators that ASCII has for this purpose."""
 
 CHUNK = 100_000
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a dataset came to."""
+    """The sizes of a dataset that was written."""
 
     users: int
     items: int
@@ -39,7 +39,7 @@ class Written:
 
 
 def check_new(out: str | Path) -> Path:
-    """ValueError if a dataset cannot be written there."""
+    """The absolute path of `out`; ValueError if a dataset cannot be written there."""
     out = Path(out).absolute()
     if out.is_file():
         raise ValueError(f"out: {out} is a file; name a folder that is not there yet")
@@ -55,7 +55,7 @@ def check_new(out: str | Path) -> Path:
 
 @contextmanager
 def _folder_as_a_whole(out: Path) -> Iterator[Path]:
-    """A folder that becomes `out` at the end."""
+    """A scratch folder that is renamed to `out` at the end."""
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with scratch_folder(out) as scratch:
@@ -66,13 +66,13 @@ def _folder_as_a_whole(out: Path) -> Iterator[Path]:
 
 
 def write_dataset(out: Path, interactions: Interactions, catalogue: Catalogue, filters: Filters) -> Written:
-    """`<name>.inter`, `<name>.item` and `<name>.yaml` in the folder `out`, whose name is the dataset's.
+    """Write `<name>.inter`, `<name>.item` and `<name>.yaml` into the folder `out`, whose name is the dataset's name.
 
     Args:
-        filters: those that the interactions went through; they say which items are left, too.
+        filters: the filters that were applied to the interactions; they also decide which items are written.
 
     Raises:
-        ValueError: nothing is left to write, or it cannot be written; nothing is there then.
+        ValueError: no interaction is left, or the files cannot be written; then nothing is left behind.
     """
     if not len(interactions):
         told = ", ".join(f"{count:,} {why}" for why, count in interactions.left_out.items())
@@ -118,7 +118,7 @@ def _breaks(text: str) -> bool:
 
 
 def _one_line(text: str) -> str:
-    """A row is a line: breaks inside a name become spaces."""
+    """The text with spaces for its line breaks: a row must be one line."""
     return " ".join(text.splitlines()) if _breaks(text) else text
 
 
@@ -149,7 +149,7 @@ def _write_inter(path: Path, interactions: Interactions, separator: str) -> None
 
 
 def _write_settings(path: Path, between_fields: str, between_names: str, titles: bool, rated: bool) -> None:
-    """What `--dataset=<name>` needs to know; the user's own settings win."""
+    """Write the settings that `--dataset=<name>` needs; the user's own settings win over them."""
     inter = ["user_id", "item_id", "timestamp", *(["rating"] if rated else [])]
     settings = {
         "field_separator": between_fields,
@@ -159,7 +159,7 @@ def _write_settings(path: Path, between_fields: str, between_names: str, titles:
         "TIME_FIELD": "timestamp",
         "category_field": "categories",
         "title_field": "title" if titles else None,
-        "val_interval": None,  # the filters are done
+        "val_interval": None,  # filters were applied already
         "load_col": {"inter": inter, "item": ["item_id", "categories"]},
     }
     write_yaml(path, settings, sort_keys=False)

@@ -1,4 +1,4 @@
-"""Lines that cannot be read: counted, the first ones kept to be shown, and too many stop the run."""
+"""Counts lines that cannot be read, and keeps the first ones to show them. Too many stop the run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SHOWN = 3
-"""How many of them are kept to be shown."""
+"""How many bad lines are kept to be shown."""
 
 
 @dataclass
 class BadLines:
-    """What was wrong with the lines of a file.
+    """The bad lines of a file.
 
     Attributes:
-        most: how many there may be.
+        most: how many are allowed.
     """
 
     path: Path
@@ -23,7 +23,7 @@ class BadLines:
     first: list[str] = field(default_factory=list)
 
     def add(self, number: int | None, what: str, text: str = "") -> None:
-        """Count a line; ValueError if there are more than there may be."""
+        """Count a bad line; ValueError if there are more than allowed."""
         self.count += 1
         if len(self.first) < SHOWN:
             where = "a line" if number is None else f"line {number:,}"
@@ -34,14 +34,14 @@ class BadLines:
             )
 
     def check_share(self, good: int) -> None:
-        """ValueError if there are more of them than good lines: the form is another then, and what could be read is wrong, too."""
+        """ValueError if there are more bad lines than good ones: then the file has another form, and all are wrong."""
         if self.count > good:
             raise ValueError(
                 f"{self.path}: {self.count:,} lines cannot be read and {good:,} can; the first of the former: {'; '.join(self.first)}"
             )
 
     def told(self) -> str:
-        """One sentence, empty if all lines were good."""
+        """A sentence about the bad lines; empty if there are none."""
         if not self.count:
             return ""
         lines = "1 line" if self.count == 1 else f"{self.count:,} lines"

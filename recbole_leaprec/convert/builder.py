@@ -1,4 +1,4 @@
-"""Interactions that come one at a time, kept as numbers."""
+"""Collects interactions one at a time, as numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recbole_leaprec.convert.interactions import Interactions
 
 
 class Builder:
-    """Takes interactions as texts and keeps 24 bytes of each, or 32 with a rating.
+    """Takes interactions as texts, and keeps 24 bytes per interaction, or 32 with a rating.
 
     Example:
         >>> builder = Builder()

@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 SEPARATORS = (";", ",")
-"""What categories in one text may have between them beside |; names may hold these, too."""
+"""Signs besides | that may separate the categories in a text. Names may contain them, too."""
 
 LIST = "list"
-"""The separator of categories that come as a list, printed or real."""
+"""The separator for categories in a list, printed or real."""
 
 WHOLE = "none"
-"""The separator of categories that come one per item: the text is the name."""
+"""The separator for one category per item: the whole text is the name."""
 
 
 @dataclass
 class Catalogue:
-    """Categories and titles of items, by their texts. An item that comes twice has the categories of both, and its first title."""
+    """Categories and titles by item. An item that is added twice has the categories of both, and its first title."""
 
     categories: dict[str, dict[str, None]] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
@@ -41,13 +41,15 @@ class Catalogue:
         return len(self.categories)
 
     def names(self, items: Iterable[str] | None = None) -> Counter[str]:
-        """How many of the items, or of all, have each category."""
+        """The number of items per category, of these items or of all."""
         wanted = self.categories if items is None else items
         return Counter(name for item in wanted for name in self.categories.get(item, ()))
 
 
 def guess_separator(texts: Iterable[str]) -> str:
-    """What stands between the categories of a text: | where there is one, else what leaves fewer names than there are texts.
+    """The separator of the categories in texts: | if any text has one, else the sign that gives the fewest names.
+
+    A sign must give fewer names than there are texts; else each text is one name.
 
     Example:
         >>> guess_separator(["Action|Drama", "Drama", "Action", "Drama|Comedy", "Comedy", "Action|Comedy"])
@@ -58,7 +60,7 @@ def guess_separator(texts: Iterable[str]) -> str:
     texts = {text for text in texts if text}
     if any(text.lstrip().startswith("[") or (text.startswith("{") and text.endswith("}")) for text in texts):
         return LIST
-    if any("|" in text for text in texts):  # which no name holds
+    if any("|" in text for text in texts):  # names do not contain it
         return "|"
     best, fewest = WHOLE, len(texts)
     for separator in SEPARATORS:
@@ -69,7 +71,7 @@ def guess_separator(texts: Iterable[str]) -> str:
 
 
 def split_categories(text: str, separator: str) -> list[str]:
-    """The names in a text; ValueError for a printed list that is none, or holds something else than names.
+    """The category names in a text; ValueError if a printed list cannot be read, or holds something other than names.
 
     Example:
         >>> split_categories("['Sci-Fi', 'Film Noir']", LIST), split_categories("Film Noir| Drama", "|")
@@ -84,7 +86,7 @@ def split_categories(text: str, separator: str) -> list[str]:
 
 
 def list_names(values: Iterable[object]) -> list[str]:
-    """The names in a list, without what is missing or empty; ValueError for lists and objects, whose print is no name."""
+    """The names in a list, without missing and empty ones; ValueError if it holds lists or objects."""
     names = []
     for value in values:
         if isinstance(value, dict | list | tuple | set):
@@ -95,7 +97,7 @@ def list_names(values: Iterable[object]) -> list[str]:
 
 
 def _read_list(text: str) -> list[object]:
-    """A list as JSON, Python, numpy (no commas between the names) or PostgreSQL (braces) prints it."""
+    """The values of a list that JSON, Python, numpy (no commas between names) or PostgreSQL (braces) has printed."""
     if not text.strip() or text == "{}":
         return []
     try:
@@ -113,4 +115,4 @@ def _read_list(text: str) -> list[object]:
 
 
 _QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(\s+(?=['"]))?""")
-"""A quoted name, and the space to the next one: Python would take two names without a comma for one."""
+"""A quoted name, and the space before the next one. Without a comma, Python would join the two names to one."""

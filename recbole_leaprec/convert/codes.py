@@ -1,4 +1,4 @@
-"""Texts as small numbers, in the order in which they come."""
+"""Numbers texts in the order in which they come."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Codes:
 
     @property
     def texts(self) -> list[str]:
-        """Each text at the place of its number."""
+        """All texts; the index of a text is its number."""
         return list(self._codes)
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def of(self, values: pa.Array | Iterable[str | None]) -> np.ndarray:
-        """The numbers of texts, new ones for those that are new; -1 where there is none."""
+        """The number of each text; a new text gets a new number, a missing one -1."""
         array = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
         encoded = array.dictionary_encode()
         numbers = [self._codes.setdefault(text, len(self._codes)) for text in encoded.dictionary.to_pylist()]

@@ -1,4 +1,4 @@
-"""Anybody's table of events, and of items, to atomic files."""
+"""Converts a table of events, and optionally one of items, to atomic files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from recbole_leaprec.convert.tables import Table, as_numbers, as_text, is_list
 from recbole_leaprec.convert.times import FORMS, check_form, guess_form, read_times
 
 LIKE_MISSING = ("null", "nan", "none", "n/a", "undefined", "\\n")
-"""What databases and programs write where a value is missing."""
+"""Texts that databases and programs write for a missing value."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what; None for what is not given, to be guessed where it is needed.
+    """The names of the columns. None means not given; then the column is guessed if it is needed.
 
     Attributes:
         item_in_items: the item's column in the second file.
@@ -54,7 +54,7 @@ class Plan:
     no_category: str
 
     def told(self) -> list[str]:
-        """The guesses, for people to look at."""
+        """The guesses as lines of text, for the user to check."""
         shown = {name: column for name, column in asdict(self.columns).items() if column is not None}
         between = {LIST: "as lists", WHOLE: "one per item"}.get(self.separator, f"split at {self.separator!r}")
         return [
@@ -65,13 +65,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Converted:
-    """What a conversion did.
+    """The result of a conversion.
 
     Attributes:
         unknown_items: some items of the events that the second file lacks.
         unknown_kept: how many such items are left after the filters.
         times: the first and the last.
-        like_missing: what is called as programs call a value that is missing, such as NULL.
+        like_missing: users, items and categories whose name is a text for a missing value, such as NULL.
     """
 
     plan: Plan
@@ -97,10 +97,10 @@ def plan_csv(
     encoding: str = "utf-8",
     quotes: bool = True,
 ) -> Plan:
-    """Look at the first rows of the files and work out how to read them; nothing is written.
+    """Look at the first rows of the files and decide how to read them. Nothing is written.
 
     Raises:
-        ValueError: a file or a column that is not there, times whose form cannot be told, or no categories anywhere.
+        ValueError: a file or a column does not exist, the form of the times is unknown, or there are no categories.
     """
     given = columns or Columns()
     events = Table(interactions, delimiter, encoding, quotes)
@@ -126,12 +126,12 @@ def plan_csv(
         values = _first(described, found.categories)
         category_separator = LIST if is_list(values.type) else guess_separator(t or "" for t in as_text(values).to_pylist())
         if category_separator == WHOLE and described.types.get(found.categories) == "token_seq":
-            category_separator = " "  # so it is in atomic files
+            category_separator = " "  # the separator in atomic files
     return Plan(events, catalogue, found, time_format, category_separator, no_category)
 
 
 def _find_columns(given: Columns, events: Table, items: Table | None) -> Columns:
-    """The columns that are given, checked, and the others guessed."""
+    """All columns: those that are given are checked, the others are guessed."""
     found: dict[str, str | None] = {}
     for name in ("user", "item", "time"):
         column = getattr(given, name)
@@ -167,7 +167,7 @@ def _no_column(table: Table, what: str, option: str) -> str:
 
 
 def _guess_rating(events: Table, taken: Collection[str]) -> str | None:
-    """A column that is called like a rating and holds numbers."""
+    """A column that has a name for ratings and holds numbers; None if there is none."""
     column = guess_column("rating", events.columns, taken)
     if column is None:
         return None
@@ -184,13 +184,13 @@ def _first(table: Table, column: str) -> pa.Array:
 def convert_csv(
     plan: Plan, out: str | Path, filters: Filters | None = None, *, max_bad: int = MAX_BAD_LINES, show_progress: bool = True
 ) -> Converted:
-    """Read the files as planned and write atomic files, with their settings, into the folder `out`.
+    """Read the files as planned, and write atomic files with their settings into the folder `out`.
 
     Args:
         max_bad: how many unreadable lines a file may have.
 
     Raises:
-        ValueError: nothing is written then.
+        ValueError: bad arguments or files; then nothing is written.
     """
     out, filters = check_new(out), filters or Filters()
     if filters.min_rating is not None and plan.columns.rating is None:
@@ -231,12 +231,12 @@ def convert_csv(
 
 
 def _like_missing(names: Mapping[str, Iterable[str]]) -> list[str]:
-    """`the user 'NULL'` and so on: a text file cannot tell such a name from nothing."""
+    """Names that may stand for a missing value, as `the user 'NULL'`: a text file does not show the difference."""
     return [f"the {what} {name!r}" for what, own in names.items() for name in own if name.lower() in LIKE_MISSING]
 
 
 def _read_events(plan: Plan, bad: BadLines, catalogue: Catalogue | None, show_progress: bool) -> Interactions:
-    """All interactions; items are described on the way where there is a catalogue to put it into."""
+    """All interactions. If a catalogue is given, the items are also added to it, with their categories and titles."""
     columns, users, items = plan.columns, Codes(), Codes()
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     rows = 1  # the header
@@ -281,7 +281,7 @@ def _what_is_wrong(batch: pa.RecordBatch, place: int, timed: bool, columns: Colu
 
 
 def _describe(plan: Plan, batch: pa.RecordBatch, item: pa.Array, good: np.ndarray, catalogue: Catalogue) -> dict[int, str]:
-    """Put the items of the good events of a batch into a catalogue, each description once; what is wrong with others, by place."""
+    """Add the items of a batch's good events to a catalogue, each description once; returns the errors by row."""
     seen, wrong = set(), {}
     names = batch.column(plan.columns.categories).to_pylist()
     titles = batch.column(plan.columns.title).to_pylist() if plan.columns.title else [None] * len(batch)
@@ -299,7 +299,7 @@ def _describe(plan: Plan, batch: pa.RecordBatch, item: pa.Array, good: np.ndarra
 def _described(
     plan: Plan, table: Table, item: str, bad: BadLines, show_progress: bool, head_alone: bool = False
 ) -> Iterator[tuple[str, list[str], str | None]]:
-    """Item, categories and title of each row of a file of items, or of its first rows."""
+    """Item, categories and title of each row of a table of items, or only of its first rows."""
     columns, rows = plan.columns, 1
     wanted = list(dict.fromkeys(c for c in (item, columns.categories, columns.title) if c))
     head = table.head(wanted) if head_alone else None
@@ -320,7 +320,7 @@ def _described(
 
 def _names(value: object, plan: Plan) -> list[str]:
     """The categories of one value."""
-    if value is None or str(value).strip() == plan.no_category:  # also where it would be split
+    if value is None or str(value).strip() == plan.no_category:  # before the text could be split
         names = []
     elif isinstance(value, list | tuple):
         names = list_names(value)
@@ -330,7 +330,7 @@ def _names(value: object, plan: Plan) -> list[str]:
 
 
 def first_rows(plan: Plan, count: int = 10) -> list[str]:
-    """The first events as they are read, a line each."""
+    """The first events as they are read, one line each."""
     columns = plan.columns
     wanted = [c for c in (columns.user, columns.item, columns.time, columns.rating) if c]
     head = plan.events.head(wanted)
@@ -346,7 +346,7 @@ def first_rows(plan: Plan, count: int = 10) -> list[str]:
 
 
 def _shown(time: float) -> str:
-    """Epoch seconds for people to read."""
+    """Epoch seconds as a readable date."""
     try:
         return datetime.fromtimestamp(time, UTC).isoformat(sep=" ").removesuffix("+00:00")
     except (OverflowError, ValueError, OSError):
@@ -354,7 +354,7 @@ def _shown(time: float) -> str:
 
 
 def first_items(plan: Plan, count: int = 10) -> list[str]:
-    """The first items with their categories as they are read, a line each."""
+    """The first items with their categories as they are read, one line each."""
     table, item = (plan.events, plan.columns.item) if plan.items is None else (plan.items, plan.columns.item_in_items)
     lines: dict[str, str] = {}
     for own, names, title in _described(plan, table, item or "", BadLines(table.path, most=10**9), False, head_alone=True):

@@ -1,4 +1,4 @@
-"""Which interactions are kept. Every converter has these filters, with defaults of its own."""
+"""Filters that decide which interactions are kept. Every converter has them, with its own defaults."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ if TYPE_CHECKING:
     from recbole_leaprec.convert.interactions import Interactions
 
 DUPLICATES = ("keep", "rows", "first", "last")
-"""What is done with a user and an item that come more than once: keep all; leave out rows of the same time; keep the first or the last."""
+"""Rules for a user and an item that come together more than once: keep all; leave out rows with the same time; keep the
+first or the last."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """They are applied in this order.
+    """Filters, applied in the order below.
 
     Attributes:
-        need_category: whether items without any category are left out.
-        min_rating: the least rating; None for all.
-        duplicates: a rule of `DUPLICATES`, for a user and an item that come more than once.
-        one_per_day: whether a user has one interaction per day, the first.
-        min_user_interactions, min_item_interactions: users and items with fewer are left out, again until all have them.
-            With 0 for items, those that nobody has taken stay in the catalogue.
+        need_category: whether items without a category are left out.
+        min_rating: the smallest rating that is kept; None for all.
+        duplicates: a rule of `DUPLICATES`, for a user and an item that come together more than once.
+        one_per_day: whether only the first interaction per user and day is kept.
+        min_user_interactions, min_item_interactions: users and items with fewer are left out; both are repeated until
+            all have enough. With 0 for items, items that nobody has taken stay in the catalogue.
     """
 
     min_rating: float | None = None

@@ -1,4 +1,4 @@
-"""Which column is what, where nobody says so."""
+"""Guesses from their names which column is the user, the item, and so on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NAMES = {
     "categories": ("categories", "category", "genres", "genre", "department", "departments", "tags", "class", "classes", "topics", "topic", "categoryname", "categorycode", "productgroupname", "departmentname", "categoryid"),
     "title": ("title", "name", "itemname", "productname", "movietitle", "itemtitle", "prodname", "description"),
 }  # fmt: skip
-"""Names that columns often have, small and without signs between the letters; those before are preferred."""
+"""Names that columns often have, in small letters and without other signs. Earlier names are preferred."""
 
 
 def guess_column(what: str, columns: Sequence[str], taken: Collection[str] = ()) -> str | None:
-    """The column that is most likely the user, the item, and so on; None if none is.
+    """The column that is most likely the user, the item, and so on; None if no name fits.
 
     Example:
         >>> guess_column("user", ["movieId", "userId", "rating"]), guess_column("title", ["movieId"])

@@ -1,4 +1,4 @@
-"""Who took what and when, as flat arrays, and the filters that leave some of it out."""
+"""Interactions (who took what, and when) as flat arrays, and the filters on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Interactions:
         user, item: `[N]` numbers.
         time: `[N]` epoch seconds.
         rating: `[N]`, or None if there is none.
-        users, items: the texts of the numbers.
-        left_out: how many interactions a filter has left out, by the reason.
+        users, items: the text of each number.
+        left_out: how many interactions were left out, by reason.
     """
 
     user: np.ndarray
@@ -38,7 +38,7 @@ class Interactions:
         return len(np.unique(self.user))
 
     def keep(self, kept: np.ndarray, why: str) -> Interactions:
-        """Those of a mask `[N]`; the others are counted under the reason."""
+        """The interactions of a mask `[N]`; the others are counted in `left_out` under the reason `why`."""
         lost = int((~kept).sum())
         if not lost:
             return self
@@ -49,14 +49,14 @@ class Interactions:
         )  # fmt: skip
 
     def rated(self, least: float | None) -> Interactions:
-        """Those with a rating of `least` and above."""
+        """The interactions with a rating of `least` and above; all if `least` is None."""
         if least is None or self.rating is None:
             return self
         rated = self.keep(~np.isnan(self.rating), "without a rating")
         return rated.keep(np.asarray(rated.rating) >= least, f"with a rating below {least:g}")
 
     def without_duplicates(self, rule: str) -> Interactions:
-        """At most one for each user and item, by a rule of `filters.DUPLICATES`."""
+        """The interactions without duplicates, by a rule of `filters.DUPLICATES`."""
         if rule == "keep" or not len(self):
             return self
         order = np.lexsort((self.time, self.item, self.user))  # stable: equal times stay in the order of the file
@@ -74,7 +74,7 @@ class Interactions:
         )
 
     def one_per_day(self) -> Interactions:
-        """The first of each user's interactions on a day."""
+        """The first interaction of each user on each day."""
         if not len(self):
             return self
         day = np.floor(self.time / DAY)
@@ -84,11 +84,11 @@ class Interactions:
         return self.keep(kept, "after the first of a user's day")
 
     def of_items(self, wanted: Sequence[bool], why: str) -> Interactions:
-        """Those with a wanted item; `wanted` says so of each of `items`."""
+        """The interactions with a wanted item; `wanted` has one truth value per entry of `items`."""
         return self.keep(np.array(wanted, dtype=bool)[self.item], why)
 
     def with_enough(self, per_user: int, per_item: int) -> Interactions:
-        """Users and items with at least so many interactions, counted again until all that are left have them."""
+        """The interactions of users and items with at least so many. Both filters repeat until nothing changes."""
         now, before = self, -1
         while len(now) != before:
             before = len(now)

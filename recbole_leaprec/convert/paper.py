@@ -1,4 +1,4 @@
-"""What the paper says of its four datasets: their sizes, and how they were cut, as far as that is known."""
+"""The paper's four datasets: their sizes, and their filters as far as these are known."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ TABLE_1 = {
 }
 
 FILTERS = {
-    # Ratings of four and above; users with fewer than three of them are left out of training and test later on.
+    # Ratings of four and above. Users with fewer than three of them are left out later, before training and test.
     "ml-1m": Filters(min_rating=4, duplicates="keep", min_user_interactions=1),
-    # The authors' note: of several on one day the first. The least length of five is a guess.
+    # The authors' note: of several interactions on one day, the first is kept. The smallest length of five is a guess.
     "goodreads": Filters(one_per_day=True, min_user_interactions=5, min_item_interactions=1),
-    # All users of their test file have the validation item on an earlier day, so one per day again; the least length is a guess.
+    # In the authors' test file, every user's validation item is of an earlier day, so one per day again. The smallest
+    # length is a guess.
     "grocery": Filters(one_per_day=True, min_user_interactions=5, min_item_interactions=1, need_category=True),
-    # The authors' note: items without any genre are dropped, and users have at least five interactions.
+    # The authors' note: items without a genre are dropped, and users have at least five interactions.
     "steam": Filters(min_user_interactions=5, min_item_interactions=1, need_category=True),
 }
-"""What nobody wrote down, such as what is done with duplicates, is a default of ours."""
+"""The paper does not give all settings. What it does not give, such as the rule for duplicates, is our default."""
 
 
 def compared(paper: Sizes, here: Sizes) -> str:
-    """The two rows as a table, with the difference.
+    """A text table of the paper's sizes, ours, and the difference.
 
     Example:
         >>> print(compared(Sizes(2, 3, 4, 8, 4.0, 1.5), Sizes(2, 3, 4, 6, 3.0, 1.5)))

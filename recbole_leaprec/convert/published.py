@@ -1,4 +1,4 @@
-"""The paper's datasets to atomic files."""
+"""Converts the published files of the paper's datasets to atomic files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recbole_leaprec.convert.publishers.raw import Raw
 
 @dataclass(frozen=True)
 class Published:
-    """What a conversion did."""
+    """The result of a conversion."""
 
     read: int
     left_out: dict[str, int]
@@ -24,7 +24,7 @@ class Published:
 
     @property
     def sizes(self) -> Sizes:
-        """As Table 1 has them."""
+        """The sizes in the form of Table 1."""
         done = self.written
         return Sizes(
             done.users, done.items, done.categories, done.interactions,
@@ -41,15 +41,15 @@ def convert_published(
     max_bad: int = MAX_BAD_LINES,
     show_progress: bool = True,
 ) -> Published:
-    """Write atomic files of a publisher's files into the folder `out`.
+    """Convert a publisher's files to atomic files in the folder `out`.
 
     Args:
         name: a dataset of `paper.TABLE_1`.
         raw: the folder that holds the files.
-        filters: None for the paper's.
+        filters: None for the paper's filters.
 
     Raises:
-        ValueError: a file that is missing, with where to get it, or that cannot be read; nothing is written then.
+        ValueError: a file is missing (the error says where to get it) or cannot be read; then nothing is written.
     """
     out, filters = check_new(out), filters or FILTERS[name]
     found: Raw = import_module(f"{__package__}.publishers.{name.replace('-', '_')}").read(Path(raw), max_bad, show_progress)

@@ -1,4 +1,4 @@
-"""Lines that each hold an object, in JSON or as Python writes it; nothing in them is executed."""
+"""Reads files with one object per line, in JSON or as a Python literal. Nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.streams import read_lines
 
 LONGEST = 2**20
-"""Bytes of a line that are parsed; a longer one is no record, and as a Python literal would take hundreds of times its memory."""
+"""Bytes of the longest line that is parsed. A longer one is no record, and parsing it as a Python literal could take
+hundreds of times its memory."""
 
 
 def read_records(path: Path, bad: BadLines, show_progress: bool = True) -> Iterator[dict[str, Any]]:
-    """The objects of a file, one per line; lines that hold none are counted as bad.
+    """The objects of a file, one per line. Lines without an object are counted as bad.
 
-    The first line that can be read says whether they are JSON or Python literals.
+    The first line that can be read decides whether all lines are JSON or Python literals.
     """
     form = None
     for number, line in read_lines(path, show_progress):
@@ -51,7 +52,7 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _literal(text: str) -> dict[str, Any] | None:
-    """What Python has printed. `ast.literal_eval` builds values and calls nothing; too deep a nesting is an error of the parser."""
+    """A dict that Python has printed, else None. `ast.literal_eval` calls nothing, and refuses very deep nesting."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

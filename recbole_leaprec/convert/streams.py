@@ -1,4 +1,4 @@
-"""Files as they are read: plain or gzip, with a bar over their bytes."""
+"""Reads plain or gzip files, with a progress bar over their bytes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tqdm import tqdm
 GZIP = b"\x1f\x8b"
 
 BLOCK = 2**22
-"""Bytes that are worked on at a time."""
+"""Bytes that are read at a time."""
 
 LONGEST = 2**24
-"""Bytes of a line; in a file with a longer one lines are no records."""
+"""Bytes of the longest line. If a line is longer, the file does not have one record per line."""
 
 
 def find_file(raw: str | Path, names: list[str], where: str) -> Path:
-    """The first of these files that is in a folder, packed or not; ValueError that says where to get it.
+    """The path of the first of these files that the folder has, packed or not; ValueError if it has none.
 
     Args:
-        where: whence the file comes, and where to put it.
+        where: a text for the error: where to get the file, and where to put it.
     """
     for name in names:
         for candidate in (Path(raw) / name, Path(raw) / name.removesuffix(".gz")):
@@ -35,10 +35,10 @@ def find_file(raw: str | Path, names: list[str], where: str) -> Path:
 
 @contextmanager
 def open_bytes(path: str | Path, show_progress: bool = True) -> Iterator[IO[bytes]]:
-    """A file to read from, unpacked if it is gzip; the bar counts the bytes on disk.
+    """An open file, unpacked while it is read if it is gzip. The progress bar counts the bytes on disk.
 
     Raises:
-        ValueError: no such file, an empty one, one that is called .gz and is not, or one that was cut short.
+        ValueError: there is no such file, it is empty, it is called .gz and is not gzip, or it was cut short.
     """
     path = Path(path)
     if not path.is_file():
@@ -65,10 +65,10 @@ def open_bytes(path: str | Path, show_progress: bool = True) -> Iterator[IO[byte
 
 
 def read_lines(path: str | Path, show_progress: bool = True) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, from 1, without their ends; empty ones are left out.
+    """`(number, line)` of a file's lines, numbered from 1 and without line ends. Empty lines are left out.
 
     Raises:
-        ValueError: a line never ends, as where a whole file is one list.
+        ValueError: a line is too long, for example because the whole file is one JSON list.
     """
     with open_bytes(path, show_progress) as file:
         rest, number = b"", 0

@@ -1,4 +1,4 @@
-"""Tables in CSV, TSV or Parquet files, read some rows at a time."""
+"""Reads tables in CSV, TSV or Parquet files, some rows at a time."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from recbole_leaprec.convert.streams import open_bytes
 
 ROWS = 2**16
 BLOCK = 2**21
-"""Bytes of a CSV file that are worked on at a time."""
+"""Bytes of a CSV file that are read at a time."""
 
 LONGEST = 2**26
-"""Bytes of a row; a longer one has a quote that is not closed."""
+"""Bytes of the longest row. A longer one has a quote that is not closed."""
 
 DELIMITERS = ("\t", ",", ";", "|")
 
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
-"""A name in the header of an atomic file, which is a table, too: `<field>:<type>`."""
+"""A column name in the header of an atomic file: `<field>:<type>`. Atomic files are read as tables, too."""
 
 
 NO_QUOTES = 'if quotes are part of names, as in 24" screen, `leaprec data csv` reads them with --quotes=False'
 
 
 class Table:
-    """A file of rows; a first row of names is needed.
+    """A table in a file. Its first row must hold the names of the columns.
 
     Attributes:
-        columns: their names, in order; of an atomic file without the types, which `types` has.
-        lines_are_rows: whether each row read so far was a line of its own, and none was skipped.
+        columns: the names of the columns, in order, without the types of an atomic file.
+        types: the types by column name, for an atomic file.
+        lines_are_rows: whether each row read so far was one line, and none was skipped.
     """
 
     def __init__(self, path: str | Path, delimiter: str | None = None, encoding: str = "utf-8", quotes: bool = True):
-        """How to read the file.
-
+        """
         Args:
-            delimiter: what stands between the columns of a text file; None for what its first line has most of.
-            quotes: whether quotes may stand around a text; if not, they are part of it.
+            delimiter: the sign between the columns of a text file; None for the most frequent one of the first line.
+            quotes: whether a text may be in quotes; if not, quotes are part of the text.
 
         Raises:
-            ValueError: no such file, or not one of these kinds.
+            ValueError: there is no such file, or it is not one of these kinds.
         """
         self.types: dict[str, str] = {}
         self.lines_are_rows = True
@@ -98,13 +98,13 @@ class Table:
         return list(read.column_names)
 
     def rows_about(self) -> int:
-        """How many rows there are: exactly in a Parquet file, and by the size of a text file, packed or not, no more than this."""
+        """The number of rows of a Parquet file; for a text file, a rough estimate from its size, packed or not."""
         if self._parquet:
             return pa.parquet.read_metadata(self.path).num_rows
         return self.path.stat().st_size // (4 if self.path.suffix == ".gz" else 16)
 
     def check(self, column: str, option: str) -> str:
-        """The name of a column; ValueError with the nearest one if there is none."""
+        """The name `column`; ValueError with the nearest name if the table has no such column."""
         if column not in self.columns:
             raise ValueError(
                 f"{self.path} has no column {column!r} (--{option}){did_you_mean(column, self.columns)} "
@@ -115,10 +115,10 @@ class Table:
     def batches(
         self, columns: Sequence[str], bad: BadLines, show_progress: bool = True, coded: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """These columns, some rows at a time; those of a text file as text, where only what is empty is missing.
+        """These columns, some rows at a time. Columns of a text file are text; only empty values count as missing.
 
         Args:
-            coded: columns that may come as dictionaries, where that is faster.
+            coded: columns that may come dictionary-encoded, which is faster.
         """
         if self._parquet:
             try:
@@ -146,7 +146,7 @@ class Table:
         return next(iter(self.batches(columns, ignored, show_progress=False)), None)
 
     def _csv(self, file: IO[bytes], columns: list[str], bad: BadLines) -> Iterator[pa.RecordBatch]:
-        """Whole rows of the file, a block at a time; one after the other, since pyarrow's own reader leaves threads behind."""
+        """The rows of the file, one block after the other. pyarrow's own reader of whole files leaves threads behind."""
         line = 1
         for block in self._whole_rows(file):
             first = line
@@ -164,7 +164,7 @@ class Table:
                 ),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self._delimiter, quote_char=self._quote, newlines_in_values=True,
-                    invalid_row_handler=skip if _is_text(block) else None,  # pyarrow shows the handler texts alone
+                    invalid_row_handler=skip if _is_text(block) else None,  # pyarrow can only pass text to the handler
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(self.columns, pa.string()), include_columns=columns, strings_can_be_null=True,
@@ -177,7 +177,7 @@ class Table:
             yield from table.combine_chunks().to_batches()
 
     def _whole_rows(self, file: IO[bytes]) -> Iterator[bytes]:
-        """The file in UTF-8, cut where a row ends: at a line break with an even number of quotes before it."""
+        """UTF-8 blocks of the file. Each ends with a row: at a line break with an even number of quotes before it."""
         decoder = None if self._utf8 else codecs.getincrementaldecoder(self._encoding)()
         rest, line = b"", 1
         while True:
@@ -202,9 +202,9 @@ class Table:
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int, coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """These columns of a Parquet file, so many rows at a time; those in `coded` as dictionaries, where they are text.
+    """These columns of a Parquet file, `rows` rows at a time. Text columns in `coded` come dictionary-encoded.
 
-    Nothing is read ahead: pyarrow would keep the bytes of all that it has read until the end of the file.
+    Nothing is read ahead: pyarrow would keep all bytes that it has read until the end of the file.
     """
     schema = pa.parquet.read_schema(path)
     for column in columns:
@@ -217,7 +217,7 @@ def parquet_batches(path: Path, columns: Sequence[str], rows: int, coded: Sequen
 
 
 def _last_end(text: bytes) -> int:
-    """Behind the last line break that no quotes stand around; 0 if there is none.
+    """The position after the last line break that is not inside quotes; 0 if there is none.
 
     Example:
         >>> _last_end(b'a,b\\n"c\\nd",e')
@@ -249,7 +249,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def as_text(values: pa.Array) -> pa.Array:
-    """Ids as text: whole numbers that pandas has made into fractions, as 42.0, are whole again."""
+    """Ids as text. Whole numbers that pandas has turned into floats, such as 42.0, become whole again."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
@@ -262,7 +262,7 @@ def as_text(values: pa.Array) -> pa.Array:
 
 
 def as_numbers(values: pa.Array) -> np.ndarray:
-    """Numbers `[N]`; nan where there is none."""
+    """The values as numbers `[N]`; nan for a value that is no number."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if not (

@@ -1,4 +1,4 @@
-"""Times as epoch seconds, whatever form they come in."""
+"""Reads times of many forms as epoch seconds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DATES = (
     "%Y/%m/%d %H:%M:%S",
     "%Y%m%d",
 )
-"""Forms of dates that are tried, none of which can be taken for another; 03/04/2020 can, and has to be said."""
+"""Forms of dates that are tried. None can be confused with another; 03/04/2020 can, so its form must be given."""
 
 FORMS = f"{', '.join(NUMBERS)}, {ISO}, or a pattern such as %d/%m/%Y"
 
 
 def guess_form(values: pa.Array) -> str | None:
-    """The form that most of these times have; None if none that is known fits."""
+    """The form that most of these times have; None if no known form fits."""
     values = values.drop_null().slice(0, 1000)
     if not len(values) or pa.types.is_temporal(values.type):
         return ISO
@@ -46,13 +46,13 @@ def guess_form(values: pa.Array) -> str | None:
 
 
 def _unit(numbers: np.ndarray) -> str:
-    """Seconds of this century have ten digits, and each smaller unit three more."""
+    """The unit of these times: seconds of this century have ten digits, and each smaller unit has three more."""
     size = float(np.median(np.abs(numbers)))
     return next((name for name, factor in NUMBERS.items() if size < 1e11 * factor), "nanoseconds")
 
 
 def _eight_digits(texts: pd.Series) -> bool:
-    """Whether they look like 20170830, or 20170830143000."""
+    """Whether most texts look like 20170830 or 20170830143000."""
     return bool(texts.str.fullmatch(r"(19|20)\d\d[01]\d[0-3]\d([0-2]\d[0-5]\d[0-5]\d)?").mean() > 0.9)
 
 
@@ -61,7 +61,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def read_times(values: pa.Array, form: str) -> np.ndarray:
-    """Epoch seconds `[N]` of times in that form; nan where one cannot be read.
+    """Epoch seconds `[N]` of times in a given form; nan for a time that cannot be read.
 
     Example:
         >>> read_times(pa.array(["2017-08-30", "yesterday", "2017-08-30T10:00:00+02:00"]), "iso").tolist()
@@ -90,6 +90,6 @@ def _read_texts(texts: pd.Series, form: str) -> np.ndarray:
 
 
 def check_form(form: str) -> None:
-    """ValueError for a form that cannot be one."""
+    """ValueError if the text is not a form of times."""
     if form not in NUMBERS and form != ISO and "%" not in form:
         raise ValueError(f"time_format must be {FORMS}, got {form!r}")

@@ -1,1 +1,1 @@
-"""The page of a report, which opens from disk, with its tables and pictures, out of curves."""
+"""Makes the page of a report, with its tables and pictures, from curves. The page opens from disk."""

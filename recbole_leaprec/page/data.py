@@ -1,4 +1,4 @@
-"""What the page shows, as plain values."""
+"""The content of the page as plain values."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def page_data(
     reference: str,
     users: int,
 ) -> dict[str, Any]:
-    """The dict that `page` draws; every number of a table is the table's.
+    """The dict that `html.page` makes the page from. Every number is taken from `tables` unchanged.
 
     Args:
-        comparisons: those of the tables; a method that reaches none of their S_KL has no row there, but still its reference.
+        comparisons: the comparisons in the tables. They give each method's reference, even if it has no row in the
+            tables because it reaches no S_KL level.
         reference: the curve that the page begins with.
     """
     first = curves[0].runs[0]
@@ -67,7 +68,7 @@ def page_data(
 
 
 def explored_users(measured: Measurement, count: int) -> list[int]:
-    """Users to look at, spread evenly over the S_KL of the model's own ranking, by rising S_KL."""
+    """Users for the user explorer, spread evenly over the S_KL of the model's own ranking, lowest S_KL first."""
     order = np.argsort(measured.metric("skl")[0], kind="stable")
     return order[np.unique(np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(int))].tolist()
 

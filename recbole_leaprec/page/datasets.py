@@ -1,4 +1,4 @@
-"""The front page of a study of several datasets: their sizes, as the paper's Table 1 has them, and where their pages are."""
+"""The front page of a study of several datasets: their sizes, as in the paper's Table 1, and links to their pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def write_datasets(folder: Path, title: str, descriptions: Mapping[str, Description]) -> Path:
-    """`datasets.csv` and `report.html` in a folder whose sub-folders hold the pages of the datasets; returns the page."""
+    """Write `datasets.csv` and `report.html` to the folder above the datasets' folders; returns the path of the page."""
     table = pd.DataFrame(
         [{"dataset": name, **{column: getattr(one, column) for column in COLUMNS}} for name, one in descriptions.items()]
     )

@@ -1,4 +1,4 @@
-"""One self-contained page from the values of a report: it opens from disk, without network."""
+"""Makes one self-contained page from the values of a report. It opens from disk, without a network."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from recbole_leaprec.page.script import script
 
 
 def page(data: dict[str, Any]) -> str:
-    """The html of a report.
+    """The HTML of a report.
 
     Args:
-        data: `title` and `methods`, and any of `made`, `versions`, `k`, `dataset`, `reference`, `references`, `comparisons`,
-            `times`, `density`, `shift`, `items` and `explorer`. A section whose values are absent is left out of the page.
+        data: `title` and `methods`, and any of `made`, `versions`, `k`, `dataset`, `reference`, `references`,
+            `comparisons`, `times`, `density`, `shift`, `items` and `explorer`. A section without values is left out of
+            the page.
 
     Raises:
-        ValueError: when `title` or `methods` is missing.
+        ValueError: `title` or `methods` is missing.
 
     Example:
         >>> html = page({"title": "ml-100k", "methods": []})
@@ -46,13 +47,13 @@ def _read(name: str) -> str:
 
 
 def _embedded(data: dict[str, Any]) -> str:
-    """JSON that may stand inside a script element: without `<`, no name can end the element or open another."""
+    """JSON for use inside a script element. Without `<`, no name can end the element or open another one."""
     text = json.dumps(_plain(data), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
 def _plain(value: Any) -> Any:
-    """Values that JSON has: NaN and infinities are null, arrays and scalars of numpy and torch plain lists and numbers."""
+    """A value as JSON allows it: NaN and infinities become None, numpy and torch values plain lists and numbers."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""The page's script: the modules of js/ in one classic script.
+"""Joins the modules of js/ to one classic script for the page.
 
-A browser loads no module from file://, so their `import` and `export` words are for readers and the linter, and are taken off
-here. All parts then share one scope: a name at the top of a part is the only one of its kind.
+Browsers do not load modules from file://. So `import` and `export` in js/ are only for readers and the linter, and are
+removed here. All parts then share one scope, so no two parts may have the same name at their top level.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-# The order in which they stand in the page: each after those that it imports from.
+# In the order of the page: each part after those that it imports from.
 PARTS = (
-    # what sections are made of
+    # building blocks of the sections
     "data", "format", "dom", "points", "table", "look", "plot", "slider",
-    # the head and the sections, with their own parts before them
+    # the head and the sections, each after its own parts
     "comparison", "headline", "choices", "summary", "curves", "tradeoff", "ablation", "times", "density", "shift",
     "items", "why", "bars", "glide", "users",
     # the page
@@ -25,7 +25,7 @@ EXPORT = re.compile(r"^export (?=const |function )", flags=re.MULTILINE)
 
 
 def script() -> str:
-    """All parts in a function of their own, so that they leave no names in the window.
+    """All parts inside one function, so that their names do not become global.
 
     Example:
         >>> text = script()

@@ -1,4 +1,4 @@
-"""The tables of a report, each a csv file beside the page."""
+"""The tables of a report. Each becomes a CSV file beside the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPER_COMPLEXITY = {
     "mip": "O(n m^k)",
     "mcf": "O(n (k + c) m^2 log m)",
 }
-"""The paper's Table 2: n users, m items, lists of k, c categories."""
+"""The paper's Table 2: n users, m items, k items per list, c categories."""
 
 
 def all_tables(
@@ -28,7 +28,7 @@ def all_tables(
     """The `TABLES` by name.
 
     Args:
-        match: S_KL levels to compare at; none for some of each reference's own.
+        match: S_KL levels to compare at; if empty, some levels of each reference (`own_levels`).
     """
     compared = [compare(one, match or own_levels(one.reference)) for one in comparisons]
     spread, grid = [curve for curve in curves if curve.reranker != BASE], density_grid(curves[0].runs[0])
@@ -45,8 +45,8 @@ def all_tables(
 def time_table(curves: Sequence[Curve]) -> pd.DataFrame:
     """Seconds of training and of reranking all test users, with the complexity (the paper's Tables 2 and 3).
 
-    `reranking` is for one lambda: the share of it where `lambdas` were reranked together, which is less than one alone takes for
-    methods that do part of the work once for all of them.
+    `reranking` is for one lambda. If several `lambdas` were reranked together, it is an equal share of their time. This
+    is less than one lambda alone takes, for methods that do part of the work once for all lambdas.
     """
     return pd.DataFrame(
         [
@@ -65,7 +65,7 @@ def time_table(curves: Sequence[Curve]) -> pd.DataFrame:
 
 
 def _density(curve: Curve, grid: np.ndarray) -> pd.DataFrame:
-    """Of the first run; a density is one of users, not of means over seeds."""
+    """The density table of a curve's first run. A density is over users; means over seeds would change it."""
     table = density_table(curve.runs[0], curve.reranker, curve.lambdas, grid)
     table.insert(0, "method", curve.name)
     return table

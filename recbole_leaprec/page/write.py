@@ -1,4 +1,4 @@
-"""A report's files."""
+"""Writes the files of a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from recbole_leaprec.page.tables import all_tables
 from recbole_leaprec.settings.keys import PROTOCOL_KEYS
 
 UNFINISHED = ".report-unfinished"
-"""A file that is there while the files of a report are written, and stays if that is cut off: the same command may write over them."""
+"""A file that exists while a report is written. It stays if writing is interrupted; then the same command may overwrite
+the report."""
 
 
 def write_page(
@@ -32,7 +33,7 @@ def write_page(
     match: Sequence[float] = (),
     users: int = EXPLORED_USERS,
 ) -> None:
-    """The page at `out`, and beside it its tables as csv and its pictures as PNG and SVG."""
+    """Write the page to `out`, and beside it the tables as CSV and the pictures as PNG and SVG."""
     folder, first = out.parent, curves[0].runs[0]
     for run in {id(run): run for curve in curves for run in curve.runs}.values():
         _check_same_users(run, first)
@@ -52,7 +53,7 @@ def write_page(
 
 
 def _check_same_users(one: Measurement, other: Measurement) -> None:
-    """ValueError for measurements of other users or items, or in another way: they cannot stand in one table."""
+    """ValueError if two measurements have different users, items or protocols: they cannot be in one table."""
     differ = [key for key in PROTOCOL_KEYS if one.info["config"][key] != other.info["config"][key]]
     differ += ["K"] if one.k != other.k else []
     differ += [

@@ -1,4 +1,4 @@
-"""Calibrated lists for all users, or for a file of histories."""
+"""Makes calibrated lists for all users, or for a file of histories."""
 
 from __future__ import annotations
 
@@ -35,31 +35,34 @@ def recommend(
     ray_address: str | None = None,
     show_progress: bool = True,
 ) -> dict[str, Any]:
-    """Make a list of k items for each user and write them to a file, as they come.
+    """Make a list of k items for each user, and write the lists to a file batch by batch.
 
     Args:
         checkpoint: the model.pth of a run.
-        out: a .parquet, .csv or .trec file. Parquet and CSV have the columns user, rank, item, score (the model's) and skl (of the
-            whole list); a TREC run is in the order of the lists. Or a folder, where `histories` is one.
-        histories: a .parquet or .csv file with the columns user and items; then the dataset is not read at all. None for all users
-            of the dataset as it is now, each with all interactions. Users need not be known to the model; items that are not are skipped and counted.
-            With the Ray engine also a folder of .parquet files, or an address of one such as s3://bucket/folder. Then `out` is a
-            folder, too, and gets a file of lists for each of them, by the same name; if it is left unfinished, the same call goes on.
+        out: a .parquet, .csv or .trec file. Parquet and CSV have the columns user, rank, item, score (the model's) and
+            skl (of the whole list). A TREC run is in the order of the lists. If `histories` is a folder, `out` is a
+            folder, too.
+        histories: a .parquet or .csv file with the columns user and items; then the dataset is not read at all. None
+            for all users of the dataset as it is now, each with all interactions. Users may be unknown to the model;
+            unknown items are skipped and counted. With the Ray engine also a folder of .parquet files, or its address
+            such as s3://bucket/folder. Then each file gives a file of lists with the same name in the folder `out`. If
+            such a call is interrupted, the same call goes on.
         config_dict: keys to change, those in `RECOMMENDATION_KEYS`: reranker, rerank_lambda, mask_history, ...
-        items: a table with `item` and `categories`, in the place of the categories that the model was trained with.
-        allow, deny: text files, an item per line: those that lists may hold, and those that none may hold.
-        titles: whether there is a column `title` after `item`, where the model was trained with a `title_field`.
-        engine: `local`, or `ray` for Ray Data over a cluster; the checkpoint, the data, the histories and the folder of
-            `out` must then be where all nodes see them.
-        workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
+        items: a table with `item` and `categories`; it replaces the categories that the model was trained with.
+        allow, deny: text files, one item per line: the items that lists may hold, and the items that no list may hold.
+        titles: whether to write a column `title` after `item`, if the model was trained with a `title_field`.
+        engine: `local`, or `ray` for Ray Data over a cluster. With `ray`, all nodes must see the checkpoint, the data,
+            the histories and the folder of `out`.
+        workers: number of processes of the Ray engine, one CPU each; None for one per CPU.
 
     Returns:
-        How many lists there are (`users`), how many users have seen everything and got none (`without_list`), how many
-        `unknown_items` and `empty_histories` there were, the mean `skl`, `told`, what of the rules had no effect, and `seconds`.
+        The number of lists (`users`), of users who have seen everything and got no list (`without_list`), of
+        `unknown_items` and of `empty_histories`; the mean `skl`; `told`, sentences on rules without effect; and
+        `seconds`.
 
     Raises:
-        ValueError: bad arguments or files; nothing is written then, but for lists of a folder that were done before a bad row was
-            found. A file is there as a whole or not at all.
+        ValueError: bad arguments or files. Then nothing is written, except lists of a folder that were made before a
+            bad row was found. A file is written completely or not at all.
     """
     from recbole_leaprec.common.parquet_folder import check_folders
     from recbole_leaprec.recommend import engines
@@ -86,7 +89,7 @@ def recommend(
     rules = {"titles": titles, **read_rules(allow, deny, items, show_progress)}
     recommender = Recommender(checkpoint, changes, k, **rules)
     if engine == "ray":
-        # A worker asks Ray for one CPU, so a GPU is not its to take.
+        # A worker asks Ray for one CPU and no GPU, so it may not use a GPU.
         changes |= {"rerank_lambda": recommender.reranking.lam, "target_skl": None, "gpu_id": ""}
     arguments = {"checkpoint": str(Path(checkpoint).absolute()), "changes": changes, "k": k, **rules}
     if folders:
@@ -116,7 +119,7 @@ def recommend(
 
 
 def _built(config: Any) -> SequenceDataset:
-    """The dataset as it is now: it may have grown since the model was trained."""
+    """Read the dataset as it is now: it may have grown since the model was trained."""
     with run_log(config):
         dataset = create_dataset(config)
         dataset.build()

@@ -1,4 +1,4 @@
-"""A table in memory that is read as the file that it comes from."""
+"""A table in memory with the interface of a table in a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recbole_leaprec.convert.tables import Table
 
 
 class ArrowTable(Table):
-    """Rows that are there already; `name` is for messages."""
+    """A table whose rows are in memory; `name` is used in messages."""
 
     def __init__(self, rows: pa.Table, name: str):
         self.path, self.columns, self._rows = Path(name), list(rows.column_names), rows

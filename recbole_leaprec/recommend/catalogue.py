@@ -1,4 +1,4 @@
-"""Items by token and by id, with the categories that they have."""
+"""Items by token and by id, with their categories."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NAMES = b"names"
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Items with the ids 1, 2, ..., in the order of their rows; equal scores go to the lower id.
+    """Items with the ids 1, 2, ..., in the order of their rows. Of items with equal scores, the lower id is preferred.
 
     Attributes:
-        names: of the categories.
-        tokens: of the items.
+        names: the names of the categories.
+        tokens: the tokens of the items.
         members: the categories of each item.
     """
 
@@ -36,7 +36,11 @@ class Catalogue:
 
     @classmethod
     def of(cls, items: pd.DataFrame) -> Catalogue:
-        """Rows of one item add up; ValueError without the columns, or if no item has a category."""
+        """The catalogue of a table. An item in several rows has the categories of all.
+
+        Raises:
+            ValueError: a column is missing, a row has no item, or no item has a category.
+        """
         check_columns(items, (ITEM, CATEGORIES), "items")
         lists = [[] if value is None or isinstance(value, float) else list(value) for value in items[CATEGORIES]]
         names = sorted({str(name) for own in lists for name in own})
@@ -57,11 +61,11 @@ class Catalogue:
 
     @cached_property
     def token_of_id(self) -> pa.Array:
-        """`[I]`, with nothing at 0."""
+        """The token of each id, `[I]`; null at 0."""
         return pa.array([None, *self.tokens], pa.string())
 
     def write(self, path: Path) -> None:
-        """For workers elsewhere."""
+        """Write a file from which workers in other processes read the catalogue."""
         table = pa.table({ITEM: self.tokens, CATEGORIES: pa.array(self.members, pa.list_(pa.int32()))})
         pa.parquet.write_table(table.replace_schema_metadata({_NAMES: json.dumps(self.names)}), path)
 
@@ -74,7 +78,7 @@ class Catalogue:
 
 
 class ItemIds:
-    """The ids of a catalogue's items, and of others that come up on the way: those get the ids after it."""
+    """The ids of a catalogue's items. Other items that are found while rows are read get the ids after them."""
 
     def __init__(self, catalogue: Catalogue):
         self._catalogue = catalogue
@@ -87,12 +91,12 @@ class ItemIds:
         return list(self._more)
 
     def of(self, tokens: pa.Array) -> np.ndarray:
-        """`[N]`; 0 for items that are not in the catalogue, and where there is none."""
+        """The ids of tokens, `[N]`; 0 for items that are not in the catalogue, and for missing ones."""
         number, different = coded(tokens)
         return np.array([*(self._ids.get(token, 0) for token in different.to_pylist()), 0], np.int32)[number]
 
     def of_all(self, tokens: pa.Array) -> np.ndarray:
-        """`[N]`; items that are not in the catalogue get an id; 0 where there is none."""
+        """The ids of tokens, `[N]`; items that are not in the catalogue get new ids; 0 for missing ones."""
         number, different = coded(tokens)
         ids = [self._ids.get(token) or self._id_of_other(token) for token in different.to_pylist()]
         return np.array([*ids, 0], np.int32)[number]
@@ -101,7 +105,7 @@ class ItemIds:
         return self._more.setdefault(token, len(self._ids) + len(self._more) + 1)
 
     def catalogue(self) -> Catalogue:
-        """With the others, which have no category."""
+        """The catalogue with the other items added, which have no category."""
         if not self._more:
             return self._catalogue
         own = self._catalogue
@@ -109,10 +113,10 @@ class ItemIds:
 
 
 def coded(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Which of the different texts each value is, -1 where there is none, and those texts."""
+    """`(number of each value's text, -1 if it is missing; the different texts)`."""
     values = values if pa.types.is_dictionary(values.type) else as_text(values).dictionary_encode()
     index, different = values.indices.fill_null(-1).to_numpy(), as_text(values.dictionary)
-    # A dictionary may hold texts of rows that are elsewhere.
+    # A dictionary may also hold texts of rows that are not in this array.
     used = np.zeros(len(different) + 1, dtype=bool)
     used[index] = True
     kept = np.flatnonzero(used[:-1])
@@ -122,10 +126,10 @@ def coded(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def text_of(values: pd.Series) -> pa.Array:
-    """A column of ids, of any kind, as text; nothing where nothing is."""
+    """A column of ids of any type as text; null for missing ones."""
     try:
         found = pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # of several kinds
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
         return pa.array([None if missing else str(v) for v, missing in zip(values, values.isna(), strict=True)], pa.string())
     return as_text(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found)
 

@@ -1,6 +1,6 @@
-"""Rows dealt out to files by their user: all rows of a user go to one of them, in their order, however the rows come.
+"""Distributes rows over files by user. Rows may come in any order; all rows of a user go to one file, in their order.
 
-Memory does not grow with the rows: some of them are kept until there are enough for a good piece of each file.
+Memory does not grow with the number of rows: only some are held, until there are enough to write a piece to each file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from recbole_leaprec.recommend.catalogue import coded
 from recbole_leaprec.recommend.histories import USER
 
 ROWS = 1_000_000
-"""Kept until they are written."""
+"""How many rows are held before they are written."""
 
 
 def part_file(folder: Path, kind: str, number: int) -> Path:
@@ -26,14 +26,14 @@ def part_file(folder: Path, kind: str, number: int) -> Path:
 
 
 def deal(rows: Iterable[tuple[pa.Array, dict[str, np.ndarray]]], folder: Path, kind: str, count: int) -> None:
-    """Users with numbers beside them to `count` files."""
+    """Distribute rows, each a user with numbers, over `count` files."""
     with Dealer(folder, kind, count) as dealer:
         for users, columns in rows:
             dealer.add(users, columns)
 
 
 def read_part(path: Path) -> tuple[pa.Array, np.ndarray, dict[str, np.ndarray]]:
-    """The users of a part, which of them each row is of, and the other columns."""
+    """`(users of a part, index of each row's user, other columns)`."""
     with pa.ipc.open_stream(path) as stream:
         table = stream.read_all().unify_dictionaries().combine_chunks()
     user, names = coded(_array(table, USER))
@@ -41,7 +41,10 @@ def read_part(path: Path) -> tuple[pa.Array, np.ndarray, dict[str, np.ndarray]]:
 
 
 class Dealer:
-    """Takes rows of users with numbers beside them, and writes `count` files of Arrow's stream format, which has no table of contents that would grow."""
+    """Takes rows, each a user with numbers, and writes `count` files.
+
+    They have Arrow's stream format: it has no table of contents that would grow in memory.
+    """
 
     def __init__(self, folder: Path, kind: str, count: int):
         self._folder, self._kind, self._count = folder, kind, count
@@ -65,7 +68,7 @@ class Dealer:
                 writer.close()
 
     def add(self, users: pa.Array, columns: dict[str, np.ndarray]) -> None:
-        """Rows, each with a user."""
+        """Add rows, each with a user."""
         number, names = coded(users)
         table = pa.table({USER: pa.DictionaryArray.from_arrays(pa.array(number), names), **columns})
         self._schema = table.schema
@@ -81,7 +84,7 @@ class Dealer:
         self._waiting, self._rows = [], 0
         number, names = coded(_array(table, USER))
         part = _part_of(names, self._count)
-        # Users of a part get numbers one after the other: then each file needs a stretch of the names alone.
+        # The users of a part get consecutive numbers. Then each file needs only one slice of the names.
         by_part = np.argsort(part, kind="stable")
         begin = np.searchsorted(part[by_part], np.arange(self._count + 1))
         names, place = names.take(pa.array(by_part)), np.empty(len(by_part), np.int32)
@@ -103,7 +106,7 @@ class Dealer:
 
 
 def _part_of(names: pa.Array, count: int) -> np.ndarray:
-    """The part of each user, by a hash of the name; short numbers, which sort fast."""
+    """The part of each user, by a hash of the name. The numbers are 16 bits wide, which sort fast."""
     return (pd.util.hash_array(names.to_numpy(zero_copy_only=False)) % count).astype(np.uint16)
 
 

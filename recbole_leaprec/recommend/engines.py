@@ -1,6 +1,6 @@
-"""How histories get to recommenders over a Ray cluster, in chunks.
+"""Sends histories to recommenders over a Ray cluster, in chunks.
 
-The model gets the same batches of users as in one process, so on CPUs the lists are the same to the last bit.
+The model gets the same batches of users as in one process. So on CPUs the lists are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ CHUNK = 8
 def ray_data(
     batches: Iterable[pd.DataFrame], arguments: dict[str, Any], workers: int | None, out: Path
 ) -> Iterator[pd.DataFrame]:
-    """Over Ray Data: the model is loaded once per worker, and lists come back in the order of the histories.
+    """Lists for all batches, made over Ray Data, in the order of the histories. Each worker loads the model once.
 
-    Histories are first cut into files in a folder beside `out`, and workers put their lists beside them; all nodes must see it.
+    Histories are first cut into files in a folder beside `out`, and workers write their lists into this folder. All
+    nodes must see it.
     """
     with scratch_folder(out) as folder:
         for lists in over_ray(_cut(iter(batches), folder), ChunkRecommender, {**arguments, "batch": BATCH}, workers):
@@ -47,7 +48,7 @@ def _cut(batches: Iterator[pd.DataFrame], folder: Path) -> Iterator[Path]:
 
 
 class ChunkRecommender(FileWorker):
-    """A recommender for the rows of files, `batch` users at a time."""
+    """Makes lists for the rows of files, `batch` users at a time."""
 
     def __init__(self, result: str, batch: int, **arguments: Any):
         super().__init__(result)

@@ -1,7 +1,7 @@
-"""Files to workers over a Ray cluster, and what they make of them beside the files.
+"""Sends files to workers over a Ray cluster. Each worker writes its result beside the file.
 
-Files lie where all nodes see them. So no process holds all of the rows, and what is done stays done when a node dies: the rest goes
-to those that are left.
+The files are where all nodes see them. So no process holds all rows, and results are kept when a node dies: the other
+nodes do the rest.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ RETRIES = 10
 """How many times a run may lose workers."""
 
 NODE = "node"
-"""A column of what comes back from Ray: where it was made."""
+"""A column of the results: the node that made them."""
 
 _logger = logging.getLogger(__name__)
 
 
 class FileWorker:
-    """Makes a table out of a file, one file after the other; what it needs for that is loaded once."""
+    """Makes a table out of each file, one file after the other. What it needs for that is loaded once."""
 
     def __init__(self, result: str):
-        """`result` is how the files that it makes end."""
+        """`result` is the ending of the files that it writes."""
         self._result, self._node = result, ray_node()
 
     def make(self, path: Path) -> pa.Table:
@@ -53,10 +53,10 @@ def over_ray(
     """The tables that workers make of the files, in the order of the files.
 
     Args:
-        worker: made once per process, with these arguments beside `result`.
-        workers: processes, one CPU each; None for as many as there are CPUs.
-        result: how the files end that workers leave. Another work on the same files needs another: a worker that was thought dead may
-            still write what it was asked for first.
+        worker: created once per process, with `arguments` and `result`.
+        workers: number of processes, one CPU each; None for one per CPU.
+        result: the ending of the files that workers write. A second task on the same files needs another ending: a
+            worker that was thought dead may still write a result of the first task.
     """
     import ray.exceptions
 
@@ -67,7 +67,7 @@ def over_ray(
         try:
             for _ in _run(missing, worker, {**arguments, "result": result}, workers):
                 yield from _made(waiting, result)
-        except ray.exceptions.RayTaskError:  # an error of the worker's own
+        except ray.exceptions.RayTaskError:  # an error in the worker's code
             raise
         except ray.exceptions.RayError as error:
             failures += 1
@@ -78,16 +78,16 @@ def over_ray(
 
 
 def _made(waiting: deque[Path], result: str) -> Iterator[pa.Table]:
-    """Take the tables that come next and are there."""
+    """Yield the next tables in order, as far as they are written, and remove them from `waiting`."""
     while waiting and (made := waiting[0].with_suffix(result)).exists():
         waiting.popleft()
         table = pa.parquet.read_table(made)
-        made.unlink()  # the file that it is made of stays: a worker thought dead may still come to it
+        made.unlink()  # its input file stays: a worker that was thought dead may still read it
         yield table
 
 
 def _run(paths: list[Path], worker: type[FileWorker], arguments: dict[str, Any], workers: int | None) -> Iterator[Any]:
-    """Have these files worked on; yields as they are."""
+    """Have workers process these files; yields each time one is done."""
     import ray
     import ray.data
 

@@ -1,7 +1,7 @@
-"""A folder of files to a folder of lists over Ray Data: it reads, its workers make lists, and it writes.
+"""Turns a folder of files into a folder of lists. Ray Data reads the files, lets workers make lists, and writes them.
 
-Each file is read, worked on and written as one: it is one block of Ray Data, which one worker holds at a time. So the lists of a file are
-those of one process, and a file of lists is named after what it is made of.
+Each file is one block of Ray Data, and one worker holds it at a time. So the lists of a file are the same as with one
+process, and a file of lists has the name of the file that it is made from.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from recbole_leaprec.recommend.file_workers import NODE, RETRIES
 from recbole_leaprec.recommend.list_folder import ListFolder, packed
 
 PATH = "path"
-"""The column where Ray Data puts the file that a row is of."""
+"""The column where Ray Data puts the file that a row comes from."""
 
 LOOK = 2.0
-"""Seconds from one look at what is done to the next."""
+"""Seconds between two checks of what is done."""
 
 _logger = logging.getLogger(__name__)
 
 
 class FolderWorker:
-    """Makes lists out of one file after the other; what it needs for that is loaded once."""
+    """Makes lists out of each file, one file after the other. What it needs for that is loaded once."""
 
     def __init__(self, names: Mapping[str, str], rows: Mapping[str, int]):
-        """`names` of the files by their paths, and how many rows each has."""
+        """`names`: the name of each file by its path. `rows`: the number of rows by name."""
         self._names, self._rows, self._node = names, rows, ray_node()
 
     def make(self, name: str, table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
-        """The lists of a file, and what was counted on the way."""
+        """The lists of a file, and the counts made on the way."""
         raise NotImplementedError
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        """One row: the name and the content of the file of lists, or the sentence that says why there is none.
+        """One row: the name and the content of the file of lists, or an error message.
 
-        Ray Data would keep the type and the words of an error of ours to itself.
+        Errors are returned as text because Ray Data would hide the type and the message of an exception.
         """
         name = self._names[table.column(PATH)[0].as_py()]
         if len(table) != self._rows[name]:
@@ -74,20 +74,20 @@ def make_lists(
     empty: bytes,
     show_progress: bool = True,
 ) -> list[dict[str, Any]]:
-    """Make the lists that are not there yet, over the cluster that is connected to.
+    """Make the lists that do not exist yet, over the connected cluster.
 
     Args:
-        footers: of the files that lists are made of, by their names.
-        columns: that are read.
-        worker: made once per process, with these arguments beside the files' names and rows.
-        workers: processes, one CPU each; None for as many as there are CPUs.
-        empty: the file for a file without rows, of which Ray Data gives nothing.
+        footers: the footers of the source files, by name.
+        columns: the columns to read.
+        worker: created once per process, with `arguments` and the files' names and rows.
+        workers: number of processes, one CPU each; None for one per CPU.
+        empty: the content to write for a source file without rows, since Ray Data returns nothing for it.
 
     Returns:
-        What was counted on the way to each file.
+        The counts of each file.
 
     Raises:
-        ValueError: a worker says what is wrong with a file. Those that are done stay.
+        ValueError: a file is bad; the message is the worker's. Files that are done are kept.
     """
     rows = {name: footer.rows for name, footer in footers.items()}
     out.begin()
@@ -100,7 +100,7 @@ def make_lists(
                 _run(source, {name: rows[name] for name in missing}, columns, out.folder, worker, arguments, workers)
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, ValueError):
-                    raise ValueError(str(error.cause).splitlines()[0]) from error  # what comes after that is Ray's
+                    raise ValueError(str(error.cause).splitlines()[0]) from error  # the other lines are Ray's
                 raise
             except ray.exceptions.RayError as error:
                 failures += 1
@@ -122,7 +122,7 @@ def _run(
     arguments: Mapping[str, Any],
     workers: int | None,
 ) -> None:
-    """These files through Ray Data."""
+    """Send these files through Ray Data."""
     names = {source.path_of(name): name for name in rows}
     workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(names))
     with quiet_data(), _a_block_per_file():
@@ -137,13 +137,13 @@ def _run(
             batch_format="pyarrow",
             num_cpus=1,
         )
-        # Writing waits for the network or the disk. Had it to wait for a CPU, workers that have them all would wait for it.
+        # Writing asks for no CPU. Else it would wait for workers, which may hold all CPUs, and they would wait for it.
         made.write_datasink(ListSink(out), ray_remote_args={"num_cpus": 0}, concurrency=workers)
 
 
 @contextmanager
 def _a_block_per_file() -> Iterator[None]:
-    """Ray Data cuts blocks by their size, and its newer reading puts small files together, unless it is told not to."""
+    """Keep Ray Data from cutting large files into blocks, and its newer reader from joining small files."""
     context = ray.data.DataContext.get_current()
     before = context.target_max_block_size, context.use_datasource_v2
     context.target_max_block_size, context.use_datasource_v2 = None, False
@@ -155,7 +155,7 @@ def _a_block_per_file() -> Iterator[None]:
 
 @contextmanager
 def _progress(out: ListFolder, rows: Mapping[str, int], show: bool) -> Iterator[None]:
-    """A bar of the users whose file is done. Nobody tells of them while Ray Data works, so it looks into the folder."""
+    """A progress bar of the rows whose file is done. Ray Data does not report them, so the bar looks into the folder."""
     if not show:
         yield
         return

@@ -1,4 +1,4 @@
-"""Whose lists to make: the users of the dataset, or a file of histories."""
+"""Histories to make lists for: those of all users of the dataset, or of a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recbole_leaprec.data import SequenceDataset
 
 USER, ITEMS = "user", "items"
 LEAVE_OUT = "leave_out"
-"""A column that need not be there: items that the user's list must not hold, in the form of the history."""
+"""An optional column: items that the user's list must not hold, in the same form as the history."""
 COLUMNS = f"{USER} and {ITEMS} (the item tokens, oldest first: a list, or a text with spaces between them)"
 
 
@@ -26,11 +26,11 @@ _HOLD_ITEMS = (
     pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_string, pa.types.is_large_string,
     pa.types.is_null, pa.types.is_floating,
 )  # fmt: skip
-"""Types that histories come in; the last two where all are missing."""
+"""Types that a column of histories may have; the last two if all values are missing."""
 
 
 def of_dataset(dataset: SequenceDataset, size: int) -> Iterator[pd.DataFrame]:
-    """Every user of the dataset with all that the user has, `size` users at a time, in the dataset's order."""
+    """All users of the dataset with their whole histories, `size` users at a time, in the dataset's order."""
     sequences = dataset.sequences
     users, items = dataset.field2id_token[dataset.uid_field], dataset.field2id_token[dataset.iid_field]
     tokens, offsets = items[sequences.items.numpy()], sequences.offsets.tolist()
@@ -40,7 +40,7 @@ def of_dataset(dataset: SequenceDataset, size: int) -> Iterator[pd.DataFrame]:
 
 
 def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
-    """The rows of a Parquet or CSV file, about `size` at a time; the file is never in memory as a whole."""
+    """The rows of a Parquet or CSV file, at most `size` at a time. The whole file is never in memory."""
     path = check_file(path)
     if path.suffix == ".parquet":
         names = [name for name in (USER, ITEMS, LEAVE_OUT) if name in pa.parquet.read_schema(path).names]
@@ -55,7 +55,7 @@ def of_file(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
 
 
 def check_file(path: str | Path) -> Path:
-    """ValueError if the file is not one of histories."""
+    """The path of a file of histories; ValueError if it is not one."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"histories file {path} does not exist (--histories)")
@@ -71,13 +71,13 @@ _OURS = "a file of histories that can be read"
 
 
 def check_users(rows: pd.DataFrame, path: str | Path) -> None:
-    """ValueError if one has no user."""
+    """ValueError if a row has no user."""
     if (rows[USER].isna() | (rows[USER] == "")).any():
         raise ValueError(f"histories file {path} has a row without a user")
 
 
 def check_schema(schema: pa.Schema, path: str | Path) -> None:
-    """ValueError if a file with this schema is not one of histories."""
+    """ValueError if a file with this schema cannot hold histories."""
     for name in (USER, ITEMS, LEAVE_OUT):
         if schema.names.count(name) > 1:
             raise ValueError(f"histories file {path}: there are two columns {name!r}")
@@ -101,8 +101,8 @@ def _csv(path: Path) -> pa.csv.CSVStreamingReader:
 
 
 def split_items(value: str | Iterable[Any] | float | None) -> list[str]:
-    """The tokens of one history: of a list, or of a text with spaces; none where there is nothing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):  # as pandas has what is missing
+    """The item tokens of one history, from a list or from a text with spaces; an empty list if it is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):  # missing values in pandas
         return []
     if isinstance(value, float):
         raise ValueError(f"the history {value} is a number: it must hold {COLUMNS.partition('(')[2].rstrip(')')}")

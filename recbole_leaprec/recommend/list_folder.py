@@ -1,4 +1,4 @@
-"""A folder that lists are written to, a file of lists per file of what they are made of, and how work on it goes on."""
+"""A folder of lists, with one file of lists per source file. Interrupted work on it can go on."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from recbole_leaprec.common.parquet_folder import Folder
 from recbole_leaprec.recommend.writer import FORMATS, ROWS
 
 STARTED, FINISHED = "_leaprec.json", "_SUCCESS"
-"""What the lists are made with, before the first of them; and that all are there, after the last."""
+"""Two files: the settings, written before the first lists, and a mark that the folder is finished."""
 
 _COUNTED = b"leaprec"
 
 
 def fingerprint(content: Any) -> str:
-    """A short name of what json can hold, the same for the same content."""
+    """A short hash of anything that JSON can hold."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=sorted).encode()).hexdigest()[:16]
 
 
@@ -31,17 +31,17 @@ def file_fingerprint(path: str | Path) -> str:
 
 
 class ListFolder:
-    """Files have the names of those that they are made of, and each is there as a whole or not at all.
+    """A folder of lists. Each file has the name of its source file, and is written completely or not at all.
 
-    So it does not matter how often a file is made, by whom, and whether a worker that was thought dead makes it once more: no user
-    gets two lists, and what is done stays done.
+    So a file may be made several times, also by a worker that was thought dead: no user gets two lists, and finished
+    files stay.
     """
 
     def __init__(self, folder: Folder, settings: Mapping[str, Any]):
-        """`settings` are what the lists depend on, as json can hold it.
+        """`settings` hold everything that the lists depend on, as values that JSON can hold.
 
         Raises:
-            ValueError: the folder holds something else, lists that are finished, or some that were begun with other settings.
+            ValueError: the folder holds other files, finished lists, or lists that were begun with other settings.
         """
         self.folder, self._settings = folder, dict(settings)
         found = folder.all_files()
@@ -71,22 +71,22 @@ class ListFolder:
         self.folder.write_whole(STARTED, json.dumps(self._settings, indent=2).encode())
 
     def missing(self, names: Mapping[str, Any]) -> list[str]:
-        """Those that no lists are there of."""
+        """The names without a file of lists."""
         there = self.folder.files()
         return [name for name in names if name not in there]
 
     def finish(self, names: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What was counted on the way to each file; from now on the folder is finished."""
+        """Mark the folder as finished; returns the counts of each file."""
         counted = [
             json.loads(footer.schema.metadata[_COUNTED]) for footer in self.folder.footers(names).values()
-        ]  # and each is seen to be whole
+        ]  # reading the footers also checks that each file is whole
         self.folder.clean()
         self.folder.write_whole(FINISHED, b"")
         return counted
 
 
 def packed(lists: pa.Table, counted: Mapping[str, Any]) -> bytes:
-    """A file of lists, with what was counted on the way."""
+    """The content of a file of lists, with the counts made on the way."""
     sink = pa.BufferOutputStream()
     table = lists.replace_schema_metadata({_COUNTED: json.dumps(dict(counted))})
     pa.parquet.write_table(table, sink, row_group_size=ROWS)

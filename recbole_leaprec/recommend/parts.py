@@ -1,4 +1,4 @@
-"""Parts of candidates and of what users like, reranked one after the other here, or by workers over a Ray cluster: the same lists."""
+"""Reranks parts of candidates and tastes, one after the other here or by workers over Ray. The lists are the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTS = b"counts"
 
 
 class Part:
-    """The candidates of some users and what they like, read from their two files."""
+    """The candidates and tastes of some users, read from their two files."""
 
     def __init__(self, candidates: Path, counts: Counts):
         users, user, columns = read_part(candidates)
@@ -35,7 +35,7 @@ class Part:
 
 
 def tastes_of(names: pa.Array, user: np.ndarray, columns: dict[str, np.ndarray], users: pa.Array, counts: Counts) -> Tastes:
-    """Of `users`, out of rows as `read_part` has them: which of the `names` a row is of, and what stands beside it."""
+    """The tastes of `users`, from the `names`, `user` and `columns` that `read_part` returns."""
     user = number_of(names, users)[user]
     if SHARE in columns:
         shares = Shares(user, columns[CATEGORY], columns[SHARE], len(users))
@@ -48,7 +48,7 @@ def tastes_of(names: pa.Array, user: np.ndarray, columns: dict[str, np.ndarray],
 
 
 def part_lists(path: Path, reranker: PartReranker) -> pa.Table:
-    """The lists of a part, with what was counted on the way beside them."""
+    """The lists of a part, with the counts in the metadata of the table."""
     counts = Counts()
     part = Part(path, counts)
     lists = reranker.lists(part.candidates, part.tastes, counts)
@@ -56,7 +56,7 @@ def part_lists(path: Path, reranker: PartReranker) -> pa.Table:
 
 
 def part_divergences(path: Path, reranker: PartReranker, lambdas: Sequence[float]) -> pa.Table:
-    """The sum of S_KL at each lambda, and over how many users."""
+    """The sum of S_KL over users at each lambda, and the number of these users."""
     part = Part(path, Counts())
     sums, users = reranker.divergences(part.candidates, part.tastes, lambdas)
     return pa.table({"sum": sums, "users": [users] * len(sums)})
@@ -66,7 +66,7 @@ class PartWorker(FileWorker):
     """Reranks parts in a process of its own."""
 
     def __init__(self, result: str, catalogue: str, wanted: Wanted, lambdas: Sequence[float] | None):
-        """`lambdas` where S_KL is asked for and not lists."""
+        """With `lambdas` the worker computes S_KL and makes no lists."""
         super().__init__(result)
         self._reranker, self._lambdas = PartReranker(Catalogue.read(Path(catalogue)), wanted), lambdas
 
@@ -77,10 +77,10 @@ class PartWorker(FileWorker):
 
 
 class Parts:
-    """All parts of a folder."""
+    """All parts in a folder."""
 
     def __init__(self, folder: Path, count: int, catalogue: Catalogue, workers: int | None = None, ray: bool = False):
-        """`ray` for workers over the cluster that is connected to."""
+        """With `ray` the workers are on the connected cluster."""
         self._paths = [part_file(folder, CANDIDATES, number) for number in range(count)]
         self._catalogue, self._workers, self._ray = catalogue, workers, ray
         self._works = counting()
@@ -88,13 +88,13 @@ class Parts:
             catalogue.write(folder / _CATALOGUE)
 
     def lists(self, wanted: Wanted, counts: Counts) -> Iterator[pd.DataFrame]:
-        """Of each part, in their order."""
+        """The lists of each part, in the order of the parts."""
         for table in self._made(wanted, None):
             counts.add(json.loads(table.schema.metadata[_COUNTS]))
             yield table.replace_schema_metadata().to_pandas()
 
     def mean_skl(self, wanted: Wanted, lambdas: Sequence[float]) -> list[float]:
-        """The mean S_KL of all users with a preference, at each lambda; ValueError if there is none."""
+        """The mean S_KL over all users with a preference, at each lambda; ValueError if no user has one."""
         sums, users = np.zeros(len(lambdas)), 0
         for table in self._made(wanted, lambdas):
             sums += table.column("sum").to_numpy()

@@ -1,4 +1,4 @@
-"""Rows of files of candidates, histories and preferences as numbers, some at a time: users with what stands beside them."""
+"""Reads files of candidates, histories and preferences some rows at a time: users, and the other columns as numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Rows = Iterator[tuple[pa.Array, dict[str, np.ndarray]]]
 
 
 def candidate_rows(table: Table, ids: ItemIds, bad: BadLines, show_progress: bool) -> Rows:
-    """`item`, an id also where the catalogue has none, and `score`, nan where there is none."""
+    """Users with `item` (an item that is not in the catalogue gets an id, too) and `score` (nan if missing)."""
     for users, item, score in _columns(table, (USER, ITEM, SCORE), "candidates", bad, show_progress, (USER, ITEM)):
         yield users, {ITEM: ids.of_all(item), SCORE: as_numbers(score)}
 
 
 def history_rows(table: Table, ids: ItemIds, counts: Counts, bad: BadLines, show_progress: bool) -> Rows:
-    """`item` and, where events have one, `timestamp`; items that the catalogue does not have are counted and left out."""
+    """Users with `item` and, for events, `timestamp`. Items that are not in the catalogue are counted and left out."""
     if ITEMS in table.columns:
         for users, lists in _columns(table, (USER, ITEMS), "histories", bad, show_progress, (USER,)):
             of, tokens = _flat(lists)
@@ -47,7 +47,7 @@ def history_rows(table: Table, ids: ItemIds, counts: Counts, bad: BadLines, show
 
 
 def share_rows(table: Table, catalogue: Catalogue, bad: BadLines, show_progress: bool) -> Rows:
-    """`category`, its number, and `share`."""
+    """Users with `category` (its number) and `share`."""
     for users, categories, texts in _columns(
         table, (USER, CATEGORY, SHARE), "preferences", bad, show_progress, (USER, CATEGORY)
     ):
@@ -58,7 +58,7 @@ def share_rows(table: Table, catalogue: Catalogue, bad: BadLines, show_progress:
 def _columns(
     table: Table, columns: Sequence[str], option: str, bad: BadLines, show_progress: bool, coded: Sequence[str]
 ) -> Iterator[list[pa.Array]]:
-    """The columns; rows without a user, or without an item or a time of their own, are unreadable. ValueError without any row."""
+    """The columns, without bad rows (those without a user, an item or a time). ValueError if the table has no rows."""
     for column in columns:
         table.check(column, option)
     some = False
@@ -85,7 +85,7 @@ def _known(users: pa.Array, columns: dict[str, np.ndarray], counts: Counts) -> t
 
 
 def _flat(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The items of all histories one after the other, as `split_items` has them, and the row that each is of."""
+    """`(row of each item, items of all histories one after the other)`, split as by `split_items`."""
     if pa.types.is_dictionary(lists.type):
         lists = lists.dictionary_decode()
     if pa.types.is_fixed_size_list(lists.type):
@@ -93,14 +93,14 @@ def _flat(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pa.types.is_string(lists.type) or pa.types.is_large_string(lists.type):
         printed = pc.index(pc.starts_with(pc.utf8_ltrim_whitespace(lists), "["), True).as_py()
         if printed >= 0:
-            split_items(lists[printed].as_py())  # which refuses it
+            split_items(lists[printed].as_py())  # raises the error
         lists = pc.utf8_split_whitespace(lists)
-    if pa.types.is_null(lists.type) or pa.types.is_floating(lists.type):  # all are missing, else it is refused
+    if pa.types.is_null(lists.type) or pa.types.is_floating(lists.type):  # fine if all are missing, else an error
         lists = pa.array([split_items(value) for value in lists.to_pylist()], pa.list_(pa.string()))
     if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
         raise ValueError(
             f"histories: {ITEMS} has values of type {lists.type}; it needs {COLUMNS}, a row for each user and not for each item"
         )
     of, tokens = pc.list_parent_indices(lists), as_text(pc.list_flatten(lists))
-    some = pc.not_equal(tokens, "").fill_null(True)  # spaces at an end leave an empty one
+    some = pc.not_equal(tokens, "").fill_null(True)  # spaces at an end give an empty token
     return of.filter(some), tokens.filter(some)

@@ -1,4 +1,4 @@
-"""Lists for a folder of histories, over Ray."""
+"""Makes lists for a folder of histories, over Ray."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recbole_leaprec.settings.keys import NO_PART_OF_LISTS
 
 
 class FolderRecommender(FolderWorker):
-    """A recommender for the rows of files, `batch` users at a time."""
+    """Makes lists for the rows of files, `batch` users at a time."""
 
     def __init__(self, names: dict[str, str], rows: dict[str, int], batch: int, arguments: dict[str, Any]):
         super().__init__(names, rows)
@@ -49,7 +49,7 @@ def recommend_folder(
     ray_address: str | None,
     show_progress: bool,
 ) -> Totals:
-    """Lists for all files of a folder, as workers with a recommender of these arguments make them."""
+    """Make lists for all files of a folder. Each worker has its own `Recommender`, created with `arguments`."""
     columns = (USER, ITEMS, LEAVE_OUT)
     source, footers, files = checked_folder(histories, "histories", columns, check_schema)
     rules = {name: value for name, value in arguments.items() if name not in ("checkpoint", "changes")}

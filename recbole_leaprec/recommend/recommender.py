@@ -1,4 +1,4 @@
-"""A trained model that answers histories with calibrated lists, item tokens in and item tokens out."""
+"""A trained model that makes calibrated lists from histories: item tokens in, item tokens out."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from recbole_leaprec.run_log import run_log
 from recbole_leaprec.settings.keys import RECOMMENDATION_KEYS, check_changes
 
 SKIPPED, FALLBACK, SHORT = "skipped", "fallback", "short"
-"""Columns beside the list's own, on a user's first row: unknown items in the history; whether none was known; whether the list
-has fewer than k items. A user for whom no item is left has no row at all."""
+"""Extra columns, set on a user's first row: the number of unknown items in the history; whether no item was known;
+whether the list has fewer than k items. A user for whom no item is left has no row."""
 
 
 SHORTEST = 16
-"""Shorter histories are scored together with those of this length."""
+"""Shorter histories are scored together with histories of this length."""
 
 
 class Recommender:
-    """Lists for histories, of users that the model was trained on or of others.
+    """Makes lists for histories, of users that the model was trained on and of others.
 
-    A user whose history has no known item gets the most popular items, with how often they occur in training as their score and
-    without an S_KL: there is no preference to calibrate to.
+    A user whose history has no known item gets the most popular items. Their scores are their counts in training. There
+    is no S_KL then, since there is no preference to calibrate to.
     """
 
     def __init__(
@@ -61,12 +61,13 @@ class Recommender:
             checkpoint: a model.pth; nothing else is read.
             changes: keys in `RECOMMENDATION_KEYS`: the reranker, its lambda, and so on.
             allow: tokens of the items that lists may hold; None for all.
-            deny: tokens of items that no list may hold.
-            categories: names by item token, in the place of those that the model was trained with; an item that is not there has none.
-            titles: whether tables have the names of the items, where the model was trained with a `title_field`.
+            deny: tokens of the items that no list may hold.
+            categories: category names by item token; they replace the categories that the model was trained with. An
+                item that is missing here has no category.
+            titles: whether tables have a column with the items' titles, if the model was trained with a `title_field`.
         """
         check_changes(changes or {}, RECOMMENDATION_KEYS)
-        # From the whole history; S_KL is what `target_skl` is about.
+        # The preference is that of the whole history; `target_skl` needs S_KL.
         whole = {"metrics": ["SKL"], "preference_history": "all"}
         content, config = trained_config(checkpoint, {**(changes or {}), **whole})
         config["mask_history"] = bool(config["mask_history"])
@@ -87,7 +88,7 @@ class Recommender:
         restore(self.model, content, checkpoint)
         self.model.eval()
         self.told: list[str] = []
-        """What of the rules had no effect, in sentences."""
+        """Sentences about rules (`allow`, `deny`, `items`) that had no effect."""
         self.categories = (own if categories is None else self._categories_of(categories)).to(self.device)
         self._tokens = np.array(self.dataset.items, dtype=object)
         self._titles = None if self.dataset.names is None or not titles else np.array(self.dataset.names, dtype=object)
@@ -99,7 +100,7 @@ class Recommender:
         self._popularity = self.dataset.popularity.masked_fill(self._denied, -torch.inf)
 
     def _categories_of(self, categories: Mapping[str, Sequence[str]]) -> ItemCategories:
-        """The categories of the model's items by names that somebody gives; ValueError if these are of other items."""
+        """The model's items with the given categories; ValueError if none of these items is known to the model."""
         items = self.dataset.items[1:]
         missing = sum(token not in categories for token in items)
         if missing == len(items):
@@ -111,7 +112,7 @@ class Recommender:
         return ItemCategories.from_lists([[], *(categories.get(token, ()) for token in items)])
 
     def _denied_by(self, allow: Collection[str] | None, deny: Collection[str]) -> Tensor:
-        """`[I]`: the items that no list may hold, padding among them."""
+        """For each item, whether no list may hold it, `[I]`; True for padding."""
         for option, tokens in (("allow", {*(allow or ())}), ("deny", {*deny})):
             if unknown := len(tokens - self.ids_by_token.keys()):
                 self.told.append(f"{unknown} of the {len(tokens)} items of --{option} are unknown to the model")
@@ -123,8 +124,9 @@ class Recommender:
         return denied
 
     def __call__(self, histories: pd.DataFrame) -> pd.DataFrame:
-        """A row for each place of each user's list: user, rank, item, title where the model has titles, score, skl; and the
-        columns that are counted."""
+        """One row per item of each user's list: user, rank, item, title (if there are titles), score, skl; and the
+        columns `SKIPPED`, `FALLBACK` and `SHORT`.
+        """
         users = [str(user) for user in histories[USER]]
         known, skipped = [], []
         for value in histories[ITEMS]:
@@ -155,12 +157,12 @@ class Recommender:
         return self._titles is not None
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
-        """Of those that the model knows."""
+        """The ids of the tokens that the model knows."""
         return [self.ids_by_token[token] for token in tokens if token in self.ids_by_token]
 
     @torch.no_grad()
     def scores(self, users: Sequence[str], histories: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]]) -> Tensor:
-        """`[B, I]`, with -inf for what a user's list must not hold. Every history has an item; users may be unknown."""
+        """Scores `[B, I]`; -inf for items that a list must not hold. No history may be empty; users may be unknown."""
         scores = torch.empty(len(users), self.dataset.item_num, device=self.device)
         for rows in self._of_like_length(histories):
             batch = self._batch([users[n] for n in rows], [histories[n] for n in rows])
@@ -171,27 +173,27 @@ class Recommender:
         return scores
 
     def preferences(self, histories: Sequence[Sequence[int]], reranking: Reranking) -> tuple[Tensor, Tensor]:
-        """`[B, C]` that S_KL is measured by, and that the method calibrates to; of an empty history, all zero."""
+        """Two preferences `[B, C]`: for measuring S_KL, and for the reranker. Both are all zero for an empty history."""
         p = sequential_preference(histories, self.categories, self.config["alpha"])
         return p, sequential_preference(histories, self.categories, 1.0) if reranking.preference == "static" else p
 
     def calibrated(
         self, scores: Tensor, p: Tensor, to: Tensor, reranking: Reranking, k: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Lists of k items `[B, k]`, their scores and their S_KL `[B]`; `p` and `to` as `preferences` has them."""
+        """Lists of k items `[B, k]`, their scores `[B, k]`, and their S_KL `[B]`; `preferences` returns `p` and `to`."""
         beta = self.config["beta"]
         lists = reranking.lists(scores, to, self.categories, k, beta)[0]
         return lists.cpu(), scores.gather(1, lists).cpu(), miscalibration(p, lists, self.categories, beta).cpu()
 
     def popular(self, left_out: Sequence[Sequence[int]], k: int) -> tuple[Tensor, Tensor]:
-        """The most popular items `[B, k]`, and how often they occur in training."""
+        """The most popular items `[B, k]`, and their counts in training."""
         popularity = self._popularity.repeat(len(left_out), 1)
         popularity[_pairs(left_out)] = -torch.inf
         lists = top_items(popularity, k)
         return lists, popularity.gather(1, lists)
 
     def _of_like_length(self, histories: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Rows that are scored together: the shorter ones of a batch would be padded to the longest, which costs as much as items."""
+        """Groups of rows to score together. Histories of a batch are padded to the longest, and padding costs time."""
         if self._full_length:
             return [list(range(len(histories)))]
         groups: dict[int, list[int]] = defaultdict(list)
@@ -237,16 +239,17 @@ class Recommender:
 
 
 def _pairs(items: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """`(row, item)` of all items of each row."""
+    """`(row, item)` of all items, as two tensors."""
     rows = torch.repeat_interleave(torch.arange(len(items)), torch.tensor([len(own) for own in items], dtype=torch.long))
     return rows, torch.tensor([item for own in items for item in own], dtype=torch.long)
 
 
 def _lambda_for_target(checkpoint: str | Path, content: dict[str, Any], config: LeapRecConfig) -> float | None:
-    """The smallest lambda that meets `target_skl` on validation, None where there is no target.
+    """The smallest lambda that meets `target_skl` on validation; None if there is no target.
 
     Raises:
-        ValueError: no lambda meets it; or the data that the model was trained on, which has the validation items, is not there.
+        ValueError: no lambda meets it; or the data that the model was trained on is missing (it has the validation
+            items).
     """
     target, reranker = config["target_skl"], config["reranker"]
     if target is None:

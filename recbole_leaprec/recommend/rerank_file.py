@@ -1,7 +1,7 @@
-"""Calibrated lists out of files of candidates, in memory that does not grow with them.
+"""Makes calibrated lists from files of candidates. Memory does not grow with the files.
 
-Candidates and histories are first dealt out to files of their own by a hash of the user, as many as it takes to hold one of each at a
-time; so neither has to be in any order. Each of these parts is then reranked by itself, here or over a Ray cluster.
+Candidates and histories are first distributed over parts by a hash of the user, so their rows may have any order. A
+part is small enough for memory. Then each part is reranked alone, here or over a Ray cluster.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.settings.keys import check_count, check_engine
 
 PART = 500_000
-"""Candidates that go to one part, about."""
+"""About how many candidates go to one part."""
 
 MOST_PARTS = 500
-"""All of them are open at a time while rows are dealt out; with more than 250 million candidates, parts are larger."""
+"""All parts are open while rows are distributed. With more than 250 million candidates, parts are larger than `PART`."""
 
 
 def rerank_file(
@@ -61,26 +61,29 @@ def rerank_file(
     ray_address: str | None = None,
     show_progress: bool = True,
 ) -> dict[str, Any]:
-    """Rerank the candidates of all users and write their lists.
+    """Rerank the candidates of all users, and write their lists.
 
     Args:
-        candidates: CSV, TSV or Parquet with the columns `user`, `item` and `score`. With the Ray engine also a folder of .parquet files,
-            or an address of one such as s3://bucket/folder; then `out` is a folder, and histories or preferences are a folder, too.
-            All candidates of a user must be in one file, and what the user likes in the file of the same name.
-        items: with `item` and `categories`, a list or a text.
-        histories: with `user` and `items`, or with `user`, `item` and `timestamp`; None where there are preferences.
-        out: a .parquet, .csv or .trec file, as `recommend` writes it; users come in another order than among the candidates.
+        candidates: CSV, TSV or Parquet with the columns `user`, `item` and `score`. With the Ray engine also a folder of
+            .parquet files, or its address such as s3://bucket/folder. Then `out` is a folder, and so are histories or
+            preferences. All candidates of a user must be in one file, and the user's history or preference in the file
+            of the same name.
+        items: a table with `item` and `categories`, a list or a text.
+        histories: a table with `user` and `items`, or `user`, `item` and `timestamp`; None if preferences are given.
+        out: a .parquet, .csv or .trec file, as `recommend` writes it. The order of users is not that of the candidates.
         reranking: None for `leaprec` with lambda 0.3.
-        preferences: in the place of histories, with `user`, `category` and `share`; a user's shares are made to sum to one.
-        target_skl: find the smallest lambda whose lists have at most this S_KL, in the mean over these users.
-        engine: `local`, or `ray` for Ray Data over a cluster; all nodes must see the folder of `out`, where the parts lie.
-        workers: processes of the Ray engine, one CPU each; None for as many as there are CPUs.
+        preferences: instead of histories, a table with `user`, `category` and `share`; a user's shares are scaled to sum
+            to 1.
+        target_skl: use the smallest lambda at which the mean S_KL of these users' lists is at most this.
+        engine: `local`, or `ray` for Ray Data over a cluster; all nodes must see the folder of `out` with the parts.
+        workers: number of processes of the Ray engine, one CPU each; None for one per CPU.
 
     Returns:
-        `users`, `seconds`, the mean `skl`, the `lambda`, and `told`, what was found on the way.
+        `users`, `seconds`, the mean `skl`, the `lambda`, and `told`: sentences about problems in the files.
 
     Raises:
-        ValueError: bad arguments or files; nothing is written then, but for files of a folder that were done before a bad one.
+        ValueError: bad arguments or files. Then nothing is written, except files of a folder that were made before a
+            bad one was found.
     """
     from recbole_leaprec.cluster import connected
 
@@ -143,14 +146,14 @@ def rerank_file(
 
 
 def read_categories(path: str | Path, show_progress: bool = True) -> dict[str, list[str]]:
-    """The category names of each item of a file with the columns `item` and `categories`."""
+    """The category names of each item, from a file with the columns `item` and `categories`."""
     table = Table(path)
     found = _read_items(table, None, BadLines(table.path, MAX_BAD_LINES), show_progress)
     return {item: [found.names[c] for c in own] for item, own in zip(found.tokens, found.members, strict=True)}
 
 
 def _read_items(table: Table, separator: str | None, bad: BadLines, show_progress: bool) -> Catalogue:
-    """Categories of all items; rows of one item add up."""
+    """The catalogue of a table of items. An item in several rows has the categories of all."""
     for column in (ITEM, CATEGORIES):
         table.check(column, "items")
     with reading(table.path, "a table of items"):

@@ -1,7 +1,7 @@
-"""Calibrated lists out of a folder of candidates, over Ray.
+"""Makes calibrated lists from a folder of candidates, over Ray.
 
-All candidates of a user are in one file, and the history or the preference is in the file of the same name in the other folder: then a
-file with its partner is a part of its own, and nobody has to deal out the rows of all users first.
+All candidates of a user are in one file, and the user's history or preference is in the file of the same name in the
+other folder. So the two files are a part, and rows need not be distributed by user first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FolderReranker(FolderWorker):
         option: str,
         max_bad: int,
     ):
-        """`tastes` are histories or preferences, as the `option` says that has named them."""
+        """`tastes` is the folder of histories or of preferences; `option` says which."""
         super().__init__(names, rows)
         self._catalogue, self._wanted, self._reranker = catalogue, wanted, PartReranker(catalogue, wanted)
         self._tastes, self._option, self._max_bad = tastes, option, max_bad
@@ -86,7 +86,7 @@ class FolderReranker(FolderWorker):
 
 
 def _together(rows: Iterable[tuple[pa.Array, dict[str, np.ndarray]]]) -> tuple[pa.Array, dict[str, np.ndarray]]:
-    """Rows that come some at a time, as one."""
+    """All batches of rows joined to one."""
     users, columns = zip(*rows, strict=True)
     return pa.concat_arrays(users), {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
 
@@ -103,10 +103,10 @@ def rerank_folder(
     ray_address: str | None,
     show_progress: bool,
 ) -> dict[str, Any]:
-    """Lists for all files of a folder; returns `users`, the mean `skl`, and what there is to tell, `told`.
+    """Make lists for all files of a folder; returns `users`, the mean `skl`, and `told`: sentences about problems.
 
     Raises:
-        ValueError: a folder or a file is not as it should be, or the folders have files of different names.
+        ValueError: a folder or a file is bad, or the two folders have files of different names.
     """
     source, footers, files = checked_folder(candidates, "candidates", (USER, ITEM, SCORE), _check("candidates"))
     likes, _, others = checked_folder(tastes, option, (USER, ITEMS, ITEM, TIME, CATEGORY, SHARE), _check(option))
@@ -144,7 +144,7 @@ def rerank_folder(
 
 
 def _check(option: str) -> Any:
-    """A check that a file has the columns which the option asks for."""
+    """A function that checks whether a file has the columns that the option needs."""
 
     def check(schema: pa.Schema, where: str) -> None:
         table = ArrowTable(schema.empty_table(), where)

@@ -1,4 +1,4 @@
-"""Calibrated lists out of anybody's candidates: tables of users, items and scores, as any recommender gives them."""
+"""Makes calibrated lists from the candidates of any recommender: tables of users, items and scores."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def rerank_frame(
     *,
     preferences: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Lists of k items that trade the candidates' scores against calibration to each user's history, or to a preference.
+    """Lists of k items that balance the candidates' scores and calibration to each user's history or preference.
 
     Args:
-        candidates: `user`, `item` and `score`, one row per candidate; the more relevant, the larger.
+        candidates: `user`, `item` and `score`, one row per candidate; a larger score means a more relevant item.
         items: `item` and `categories`, a list of names.
-        histories: `user` and `items`, a list or a text with spaces, oldest first; or `user`, `item` and `timestamp`, one row per event.
-            Several rows of a user add up.
+        histories: `user` and `items`, a list or a text with spaces, oldest first; or `user`, `item` and `timestamp`,
+            one row per event. Several rows of a user are joined.
         reranking: a method with its settings; None for `leaprec` with lambda 0.3.
-        alpha, beta: of the preference and of the divergence.
-        counts: where to count what was found on the way.
-        preferences: in the place of histories `user`, `category` and `share`, 0 or more; a user's shares are made to sum to one.
-            Methods with a static preference use it, too.
+        alpha, beta: the parameters of the preference and of the divergence.
+        counts: an object that counts what was found in the tables, such as unknown items.
+        preferences: instead of histories, `user`, `category` and `share` (0 or more); a user's shares are scaled to sum
+            to 1. Methods with a static preference use it, too.
 
     Returns:
-        `user`, `rank`, `item`, `score` and `skl`, a row for each place of each list; users in the order of the candidates. Equal scores
-        are in the order of `items`.
+        One row per item of each list: `user`, `rank`, `item`, `score` and `skl`. Users are in the order of the
+        candidates. Items with equal scores are in the order of `items`.
 
     Raises:
-        ValueError: a column is missing, both histories and preferences are given or none of them, a category of a preference is no
-            item's, or the settings are out of range.
+        ValueError: a column is missing; not exactly one of histories and preferences is given; no item has a category
+            that is in a preference; or the settings are out of range.
 
     Example:
         >>> candidates = pd.DataFrame({"user": ["u"] * 3, "item": ["a", "b", "c"], "score": [3.0, 2.0, 1.0]})
@@ -79,7 +79,7 @@ def rerank_frame(
 
 
 def check_one(histories: object, preferences: object) -> None:
-    """ValueError unless one of them is given, and not both."""
+    """ValueError unless exactly one of the two is given."""
     if (histories is None) == (preferences is None):
         given = "none of them" if histories is None else "both"
         raise ValueError(
@@ -88,7 +88,7 @@ def check_one(histories: object, preferences: object) -> None:
 
 
 def _histories(histories: pd.DataFrame, names: pa.Array, ids: ItemIds, counts: Counts) -> Tastes:
-    """Of the users with these names."""
+    """The histories of the users with these names."""
     if ITEMS in histories:
         check_columns(histories, (USER, ITEMS), "histories")
         lists = [split_items(value) for value in histories[ITEMS]]
@@ -120,10 +120,10 @@ def _shares(preferences: pd.DataFrame, names: pa.Array, catalogue: Catalogue, co
 
 
 def number_of(users: pa.Array, names: pa.Array) -> np.ndarray:
-    """Which of the names each user has, -1 for none of them."""
+    """The index of each user in `names`; -1 for a user who is not in them."""
     return pc.index_in(users, value_set=names).fill_null(-1).to_numpy()
 
 
 def numbers_of(values: pd.Series) -> np.ndarray:
-    """nan where there is no number."""
+    """The values as floats; nan for a value that is no number."""
     return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,4 +1,4 @@
-"""Calibrated lists of some users out of their candidates, as numbers: what `rerank_frame` and every part of `rerank_file` go through."""
+"""Reranks the candidates of some users, as arrays. `rerank_frame` and every part of `rerank_file` use it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from recbole_leaprec.recommend.tastes import Tastes
 from recbole_leaprec.reranking.reranking import Reranking
 
 USERS = 512
-"""Reranked at a time, at most."""
+"""How many users are reranked at a time, at most."""
 
 CELLS = 4_000_000
-"""Users times different items at a time, about: as many scores there are, most of them -inf."""
+"""About how many scores (users times different items) are held at a time. Most of them are -inf."""
 
 HISTORY, PREFERENCE = "history of known items", "preference"
 
 
 @dataclass
 class Counts:
-    """What was found on the way: nothing of it stops the work, and all of it is told.
+    """Counts of lists and of problems in the input. No problem stops the work, and all are reported at the end.
 
     Attributes:
-        users: who got a list.
-        source: what users have or have not.
+        users: the number of users who got a list.
+        source: the name of what users have: `HISTORY` or `PREFERENCE`.
     """
 
     users: int = 0
@@ -49,7 +49,7 @@ class Counts:
     source: str = HISTORY
 
     def told(self) -> list[str]:
-        """A sentence for each thing that somebody should know."""
+        """A sentence per problem that was found."""
         lines = [
             (self.incomplete, "rows lack a user, an item or a time and were left out"),
             (self.repeated, "candidates repeat a user and an item; the one with the highest score counts"),
@@ -63,7 +63,7 @@ class Counts:
         return [f"{count:,} {text}" for count, text in lines if count]
 
     def numbers(self) -> dict[str, int]:
-        """What is counted per user or row, and adds up over parts."""
+        """The counts that can be summed over parts."""
         return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), int)}
 
     def add(self, numbers: dict[str, int]) -> None:
@@ -73,7 +73,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Wanted:
-    """How lists are to be made: the method, their length, and alpha and beta of the preference and of the divergence."""
+    """How to make lists: the method, the length k, and alpha and beta of the preference and of the divergence."""
 
     reranking: Reranking = field(default_factory=lambda: Reranking("leaprec", 0.3))
     k: int = LIST_LENGTH
@@ -81,23 +81,23 @@ class Wanted:
     beta: float = 0.01
 
     def check(self) -> None:
-        """ValueError for settings out of range, which reranking itself finds: before much has been read, and not after."""
+        """ValueError if settings are out of range. Reranking one tiny list checks them before large files are read."""
         categories = ItemCategories.from_lists([[], *[["any"]] * self.k])
         p = sequential_preference([[1]], categories, self.alpha)
         self.reranking.lists(torch.zeros(1, categories.n_items), p, categories, self.k, self.beta)
 
 
 class Candidates:
-    """Rows of candidates, all of a user one after the other.
+    """Rows of candidates, grouped by user.
 
     Attributes:
-        users: their names.
-        begin: `[U+1]`, the rows of user u are those from `begin[u]` to `begin[u+1]`.
+        users: the names of the users.
+        begin: `[U+1]`; the rows of user u are those from `begin[u]` to `begin[u+1]`.
         item, score: `[N]` id and score of each row.
     """
 
     def __init__(self, users: pa.Array, user: np.ndarray, item: np.ndarray, score: np.ndarray, counts: Counts):
-        """`user` `[N]` is which of the `users` a row is of. Rows without a score are counted and left out."""
+        """`user` `[N]` is the index of each row's user in `users`. Rows without a score are counted and left out."""
         good = np.isfinite(score)
         if not good.all():
             user, item, score = user[good], item[good], score[good]
@@ -112,7 +112,7 @@ class Candidates:
         counts.users += int((rows > 0).sum())
 
     def blocks(self, n_items: int) -> Iterator[tuple[int, int]]:
-        """`(start, stop)` of users that are reranked together."""
+        """`(start, stop)` of each block of users to rerank together."""
         start, last = 0, len(self.users)
         while start < last:
             rows = self.begin[start + 1 : start + USERS + 1] - self.begin[start]
@@ -123,7 +123,7 @@ class Candidates:
 
 
 class _Block(NamedTuple):
-    """Some users: their scores `[B, W]`, the items of the columns `[W]` with 0 in front, and those items' categories."""
+    """Scores of some users `[B, W]`, the item of each column `[W]` (0 in front), and the categories of these items."""
 
     scores: Tensor
     items: np.ndarray
@@ -132,7 +132,7 @@ class _Block(NamedTuple):
 
 
 class PartReranker:
-    """Reranks one part after another with the same catalogue."""
+    """Reranks parts, one after the other, with the same catalogue."""
 
     def __init__(self, catalogue: Catalogue, wanted: Wanted):
         self._catalogue, self._wanted = catalogue, wanted
@@ -140,12 +140,12 @@ class PartReranker:
         self._room = np.empty(0)
 
     def lists(self, candidates: Candidates, tastes: Tastes, counts: Counts) -> pa.Table:
-        """`user`, `rank`, `item`, `score` and `skl`, a row for each place of each list."""
+        """One row per item of each list: `user`, `rank`, `item`, `score` and `skl`."""
         tables = [_EMPTY]
         for start, stop in candidates.blocks(self._catalogue.categories.n_items):
             block = self._block(candidates, start, stop)
             if not len(block.items) - 1:
-                continue  # no candidate of theirs has a score
+                continue  # none of their candidates has a score
             lists, p = self._reranked(block, tastes, start, stop, None)
             listed = lists[0]
             counts.repeated += block.repeated
@@ -169,7 +169,7 @@ class PartReranker:
         return pa.concat_tables(tables)
 
     def divergences(self, candidates: Candidates, tastes: Tastes, lambdas: Sequence[float]) -> tuple[np.ndarray, int]:
-        """The sum of S_KL `[S]` over all users with a preference, at each lambda, and how many they are."""
+        """The sum of S_KL over users with a preference, at each of S lambdas `[S]`, and the number of these users."""
         sums, users = np.zeros(len(lambdas)), 0
         for start, stop in candidates.blocks(self._catalogue.categories.n_items):
             block = self._block(candidates, start, stop)
@@ -188,13 +188,13 @@ class PartReranker:
         used = np.zeros(self._catalogue.categories.n_items, dtype=bool)
         used[item] = True
         items = np.flatnonzero(used)
-        if not np.array_equal(items, self._items):  # else they are those of the block before
+        if not np.array_equal(items, self._items):  # else the block before had the same items
             self._items, self._categories = items, self._catalogue.categories.only(torch.from_numpy(items))
         column = np.empty(len(used), np.int64)
         column[items] = np.arange(1, len(items) + 1)
         users, width = stop - start, len(items) + 1
         user = np.repeat(np.arange(users), np.diff(candidates.begin[start : stop + 1]))
-        if users * width > len(self._room):  # kept from block to block: new memory is dear
+        if users * width > len(self._room):  # reused for all blocks: allocating new memory is slow
             self._room = np.empty(users * width)
         scores, cell = self._room[: users * width], user * width + column[item]
         scores.fill(-np.inf)
@@ -208,7 +208,7 @@ class PartReranker:
     def _reranked(
         self, block: _Block, tastes: Tastes, start: int, stop: int, lambdas: Sequence[float] | None
     ) -> tuple[Tensor, Tensor]:
-        """Columns `[S, B, k]`, 0 where a user has no candidate left; and the preference `[B, C]` that S_KL is about."""
+        """Columns of the block `[S, B, k]`, 0 if a user has no candidate left; and the preference for S_KL `[B, C]`."""
         wanted, categories = self._wanted, self._catalogue.categories
         p = tastes.preference(start, stop, categories, wanted.alpha)
         to = tastes.preference(start, stop, categories, 1.0) if wanted.reranking.preference == "static" else p

@@ -1,4 +1,4 @@
-"""Files that say what lists may hold, and what the categories of items are."""
+"""Reads files of items that lists may or must not hold, and of items' categories."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from recbole_leaprec.recommend.rerank_file import read_categories
 def read_rules(
     allow: str | Path | None, deny: str | Path | None, items: str | Path | None, show_progress: bool = False
 ) -> dict[str, Any]:
-    """Arguments of a `Recommender`, as far as they are given.
+    """Arguments of a `Recommender` from the files that are given.
 
     Args:
-        allow, deny: text files, an item per line: those that lists may hold, and those that none may hold.
-        items: a table with `item` and `categories`, in the place of the categories that the model was trained with.
+        allow, deny: text files, one item per line: the items that lists may hold, and the items that no list may hold.
+        items: a table with `item` and `categories`; it replaces the categories that the model was trained with.
 
     Raises:
-        ValueError: a file is missing, or is not what it should be.
+        ValueError: a file is missing, or has another form.
     """
     rules: dict[str, Any] = {}
     if allow is not None:
@@ -32,7 +32,7 @@ def read_rules(
 
 
 def read_items(path: str | Path, option: str) -> set[str]:
-    """The item tokens of a text file, one per line; ValueError if there is none."""
+    """The item tokens of a text file, one per line; ValueError if the file is missing or has no item."""
     if not Path(path).is_file():
         raise ValueError(f"there is no file {path} (--{option})")
     items = {line.strip() for line in read_text(path).splitlines()} - {""}

@@ -1,4 +1,4 @@
-"""What users like, of their histories or of a table of preferences: the p that lists are calibrated to."""
+"""Tastes of users, from histories or a table of preferences. They give the preference p that lists are calibrated to."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from recbole_leaprec.recommend.catalogue import coded
 
 
 class Tastes(Protocol):
-    """Of users 0, 1, 2, ..."""
+    """Tastes of the users 0, 1, 2, ..."""
 
     def preference(self, start: int, stop: int, categories: ItemCategories, alpha: float) -> Tensor:
-        """`[stop - start, C]`, of these users; all zero for one of whom nothing is known."""
+        """The preferences of users start to stop, `[stop - start, C]`; all zero for a user without data."""
 
 
 class Histories:
-    """Item ids of each user, oldest first; Eq. 2 makes the preference."""
+    """Histories: item ids of each user, oldest first. Eq. 2 gives the preference."""
 
     def __init__(self, user: np.ndarray, item: np.ndarray, users: int):
-        """`user` `[N]` and `item` `[N]`: an event per row, the rows of a user in their order; a user of -1 is nobody."""
+        """`user` `[N]` and `item` `[N]`: one event per row, each user's oldest first. Rows with user -1 are ignored."""
         self._begin, order = _by_user(user, users)
         self._item = torch.from_numpy(item[order].astype(np.int64))
 
@@ -37,16 +37,16 @@ class Histories:
 
 
 class Shares:
-    """Shares of categories, which are made to sum to one; alpha has nothing to say."""
+    """Shares of categories per user. They are scaled to sum to 1; alpha is not used."""
 
     def __init__(self, user: np.ndarray, category: np.ndarray, share: np.ndarray, users: int):
-        """A category of a user per row; where one is repeated, its shares add up. A user of -1 is nobody."""
+        """One category of a user per row. Shares of repeated rows are added. Rows with user -1 are ignored."""
         self._begin, order = _by_user(user, users)
         self._user, self._category, self._share = (values[order] for values in (user, category, share))
 
     @property
     def repeated(self) -> int:
-        """Rows whose user and category another row has already."""
+        """The number of rows whose user and category are already in another row."""
         pairs = self._user.astype(np.int64) * (int(self._category.max(initial=0)) + 1) + self._category
         return len(pairs) - len(np.unique(pairs))
 
@@ -59,9 +59,9 @@ class Shares:
 
 
 def category_ids(users: pa.Array, categories: pa.Array, shares: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:
-    """The number of each row's category among the names; ValueError if there is none, or a share is no share.
+    """The index of each row's category in `names`; ValueError for an unknown category or a bad share.
 
-    A category that no item has is refused and not left out: a name that is spelt in another way would change preferences without a word.
+    A category that no item has is an error and is not skipped: else a wrong spelling would change preferences silently.
     """
     number, different = coded(categories)
     index = {name: place for place, name in enumerate(names)}
@@ -81,7 +81,7 @@ def category_ids(users: pa.Array, categories: pa.Array, shares: np.ndarray, name
 
 
 def _by_user(user: np.ndarray, users: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the rows of each user begin, `[users + 1]`, in the order that puts them one after the other."""
+    """`(begin, order)`: `order` groups the rows by user, and user u has the rows `order[begin[u]:begin[u+1]]`."""
     order = np.argsort(user, kind="stable")
     begin = np.searchsorted(user[order], np.arange(users + 1))
     return begin - begin[0], order[begin[0] : begin[-1]]

@@ -1,4 +1,4 @@
-"""What there is to tell of many lists, summed up as they come."""
+"""Sums over many lists, updated batch by batch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Totals:
     """Sums over histories and their lists.
 
     Attributes:
-        histories: how many there were.
-        users: who got a list.
+        histories: the number of histories.
+        users: the number of users who got a list.
         skl: the sum of S_KL over the users who have one.
     """
 
@@ -32,25 +32,25 @@ class Totals:
     skl: float = 0.0
 
     def add_lists(self, rows: pd.DataFrame) -> int:
-        """Lists as a recommender makes them; returns how many."""
+        """Add the rows of lists that a `Recommender` made; returns the number of lists."""
         first = rows[rows["rank"] == 1]
         self.users += len(first)
         self.unknown_items += int(rows[SKIPPED].sum())
         self.empty_histories += int(rows[FALLBACK].sum())
         self.short += int(rows[SHORT].sum())
-        self.skl += float(first["skl"].sum())  # nan of a user without a preference does not count
+        self.skl += float(first["skl"].sum())  # sum() skips nan, which users without a preference have
         return len(first)
 
     def numbers(self) -> dict[str, Any]:
         return asdict(self)
 
     def add(self, numbers: Mapping[str, Any]) -> None:
-        """Those of another part of the lists."""
+        """Add the numbers of another part of the lists."""
         for name in asdict(self):
             setattr(self, name, getattr(self, name) + numbers[name])
 
     def summary(self, k: int, unknown: str) -> dict[str, Any]:
-        """As `recommend` returns it. Warns of short lists, and with `unknown` if no history has a known item."""
+        """The counts that `recommend` returns. Warns of short lists, and with `unknown` if all histories are unknown."""
         if self.unknown_items and self.empty_histories == self.users:
             _logger.warning(unknown)
         without = self.histories - self.users

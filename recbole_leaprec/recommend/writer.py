@@ -1,4 +1,4 @@
-"""Files of lists, written as they come: Parquet, CSV, or a TREC run."""
+"""Writes files of lists batch by batch: Parquet, CSV, or a TREC run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TITLE = "title"
 COLUMNS = {
     "user": pa.string(), "rank": pa.int32(), "item": pa.string(), TITLE: pa.string(), "score": pa.float32(), "skl": pa.float64(),
 }  # fmt: skip
-"""Of a file of lists, in their order; titles are there where items have some."""
+"""The columns of a file of lists, in order. `title` is only there if items have titles."""
 ROWS = 100_000
-"""Rows are written in groups of this many, however they come: the same lists always make the same file."""
+"""Rows are always written in groups of this many, so the same lists always give the same file."""
 
 
 def check_out(path: str | Path) -> Path:
-    """ValueError if lists cannot be written there."""
+    """The path of a new file of lists; ValueError if lists cannot be written there."""
     path = Path(path)
     if path.suffix not in FORMATS:
         raise ValueError(f"--out must end in {', '.join(FORMATS)}, got {str(path)!r}")
@@ -40,13 +40,13 @@ def list_schema(titles: bool) -> pa.Schema:
 
 
 def as_table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Lists without what is counted beside them."""
+    """The rows of lists as a table, without the columns for counts."""
     return pa.Table.from_pandas(rows[schema.names], schema=schema, preserve_index=False)
 
 
 @contextmanager
 def open_writer(path: Path, titles: bool = False) -> Iterator[Writer]:
-    """A writer whose file is there at the end as a whole, or not at all."""
+    """A writer for a file of lists. At the end the file is complete, or does not exist."""
     with written_whole(path) as scratch:
         kind = {".parquet": ParquetWriter, ".csv": CsvWriter, ".trec": TrecWriter}[path.suffix]
         writer = kind(scratch, list_schema(titles))
@@ -58,7 +58,7 @@ def open_writer(path: Path, titles: bool = False) -> Iterator[Writer]:
 
 
 class Writer:
-    """Collects rows and writes them in even groups."""
+    """Collects rows, and writes them in groups of `ROWS`."""
 
     def __init__(self, schema: pa.Schema):
         self._schema = schema
@@ -76,7 +76,7 @@ class Writer:
             self._pending, self._rows = [together.slice(whole)], self._rows - whole
 
     def flush(self) -> None:
-        """Write the rows that no group was full with."""
+        """Write the last rows, which do not fill a group."""
         if self._rows:
             self._write_group(pa.concat_tables(self._pending).combine_chunks())
 
@@ -112,9 +112,9 @@ class CsvWriter(Writer):
 
 
 class TrecWriter(Writer):
-    """`user Q0 item rank score tag`. Programs that read such runs sort by the score, so it is 1/rank: the order of the list.
+    """Writes lines `user Q0 item rank score tag`. The score is 1/rank, since programs that read runs sort by score.
 
-    Twelve digits tell any two ranks apart that COLUMNS can hold.
+    With twelve digits, any two ranks that COLUMNS can hold have different scores.
     """
 
     TAG = "leaprec"

@@ -1,4 +1,4 @@
-"""Running a study, part by part; a part that is done is not done again."""
+"""Runs a study, part by part. Parts that are done are not run again."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def study(
 ) -> Path:
     """Train every model of a study, rerank its test lists in every way, compare the methods, and draw.
 
-    The same call goes on where an earlier one was interrupted: a model that is trained and lists that are measured stay.
-    Methods, lambdas, seeds and backbones may be added meanwhile; settings of models that are there already may not change.
+    After an interruption, the same call goes on: trained models and measured lists are kept. Between two calls, methods,
+    lambdas, seeds and backbones may be added to the file. The settings of trained models must stay the same.
 
-    Leaves in `output_dir`: a folder for each model, `tradeoff.csv`, `comparison.csv`, `times.csv`, `density.csv`, `shift.csv`,
-    pictures of them, and `report.html`. A study of several datasets leaves a folder like that for each of them, their sizes (the
-    paper's Table 1) in `datasets.csv`, and a page that leads to theirs.
+    Writes to `output_dir`: one folder per model, `tradeoff.csv`, `comparison.csv`, `times.csv`, `density.csv`,
+    `shift.csv`, pictures of them, and `report.html`. A study of several datasets writes one such folder per dataset, the
+    sizes of the datasets (the paper's Table 1) in `datasets.csv`, and a page with links to their pages.
 
     Args:
         spec: a yaml file, such as properties/study/ml-100k.yaml.
         config_dict: keys that win over the file's settings.
 
     Returns:
-        The report's path.
+        The path of the report.
 
     Raises:
-        ValueError: bad arguments, or a folder that holds another study; nothing is written then.
+        ValueError: bad arguments, or a folder that holds another study; then nothing is written.
     """
     whole, folder = Spec.read(spec, config_dict), Path(output_dir)
     plans = {folder / name: plan for name, plan in whole.of_each_dataset().items()}
@@ -71,7 +71,7 @@ def study(
 
 
 def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
-    """Every part of the study of one dataset, and its page."""
+    """Run every part of the study of one dataset, and make its page."""
     parts = list(plan.parts())
     with taken(folder):
         write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
@@ -81,7 +81,7 @@ def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
 
 
 def _describe(plan: Spec) -> Description:
-    """The dataset of a study, for Table 1."""
+    """The description of a study's dataset, for Table 1."""
     config = next(iter(plan.parts())).config
     with run_log(config):
         dataset = create_dataset(config)
@@ -90,7 +90,7 @@ def _describe(plan: Spec) -> Description:
 
 
 def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
-    """The page of what is done of a study, with its tables and pictures."""
+    """Write the page of a study, with tables and pictures, from the parts that are done."""
     plan = Spec.of(read_lines(folder / SPEC, "the study"))
     if plan.content.get("datasets"):
         raise ValueError(
@@ -103,7 +103,7 @@ def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
 
 
 def _check_folder(plan: Spec, folder: Path) -> None:
-    """ValueError if the folder holds something else than this kind of study."""
+    """ValueError if the folder holds anything but this kind of study."""
     datasets = plan.content.get("datasets")
     if (folder / SPEC).exists():
         before = read_lines(folder / SPEC, "the study").get("datasets")
@@ -119,15 +119,15 @@ def _check_folder(plan: Spec, folder: Path) -> None:
 
 
 def _check_models(plan: Spec, folder: Path) -> None:
-    """ValueError if the folder holds models that were trained in another way."""
+    """ValueError if the folder holds models that were trained with other settings."""
     for part in plan.parts():
         model = folder / part.name / "model"
-        if not (model / "result.json").exists() and not (model / STATE).exists():  # it starts anew
+        if not (model / "result.json").exists() and not (model / STATE).exists():  # training starts anew
             continue
         before = read_lines(model / "config.yaml", "config file")
         now = part.config.plain()
         for key in sorted((before.keys() | now.keys()) - NO_PART_OF_LISTS - {"title_field"}):
-            if before.get(key) != now.get(key) and now.get(key) != AUTO:  # which the data has settled
+            if before.get(key) != now.get(key) and now.get(key) != AUTO:  # AUTO: the data decided
                 raise ValueError(
                     f"{folder} holds {part.name}, trained with {key}: {before.get(key)!r} and not {now.get(key)!r}; "
                     f"name another output_dir, or remove {folder / part.name}"
@@ -142,7 +142,7 @@ def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
         resume(folder / "model", {**here, **common})
     if not (folder / "model" / "result.json").exists():
         _say(f"{title}: training", show_progress)
-        shutil.rmtree(folder, ignore_errors=True)  # of a training that did not come to its first validation
+        shutil.rmtree(folder, ignore_errors=True)  # left by a training that ended before its first validation
         run_leaprec(config_dict={**part.settings, **common, "output_dir": str(folder / "model")})
     if not (folder / FILE).exists() or not _covers(Measurement.load(folder / FILE), part):
         _say(f"{title}: reranking", show_progress)
@@ -165,7 +165,7 @@ def _covers(measured: Measurement, part: Part) -> bool:
 
 
 def study_curves(plan: Spec, folder: Path) -> list[Curve]:
-    """The curves of all methods, over the seeds that are done; a method without any is left out."""
+    """The curves of all methods, over the seeds that are done. A method without a finished seed is left out."""
     curves, loaded = [], {}
     for method in plan.methods:
         for backbone in plan.owners(method.variant):
@@ -177,7 +177,7 @@ def study_curves(plan: Spec, folder: Path) -> list[Curve]:
                 if own not in loaded:
                     loaded[own] = Measurement.load(own / FILE)
                 if any((method.reranker, lam) not in loaded[own].place for lam in method.lambdas):
-                    continue  # asked for since then
+                    continue  # the lambda was added to the file after the measurement
                 runs.append(loaded[own])
                 training.append(training_seconds(own / "model"))
             if runs:
@@ -187,12 +187,15 @@ def study_curves(plan: Spec, folder: Path) -> list[Curve]:
 
 
 def curve_name(plan: Spec, method: str, backbone: str | None) -> str:
-    """The method's, with the backbone before it where there are several."""
+    """The name of a method's curve: the method, with the backbone before it if the study has several."""
     return f"{backbone} {method}" if backbone and len(plan.backbones) > 1 else method
 
 
 def _comparisons(plan: Spec, curves: Sequence[Curve]) -> list[Comparison]:
-    """Each backbone's reference with the backbone's curves and those that have none; a reference without backbone with all."""
+    """One comparison per backbone of the reference: with the curves of this backbone and those without a backbone.
+
+    A reference without a backbone is compared with all curves.
+    """
     methods = {method.name: method for method in plan.methods}
     comparisons = []
     for backbone in plan.owners(methods[plan.reference].variant):

@@ -1,4 +1,4 @@
-"""The file that says what a study is."""
+"""The file that describes a study."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Method:
-    """A reranker on the models of a variant: a curve."""
+    """A reranker on the models of a variant. It becomes a curve."""
 
     name: str
     group: str
@@ -66,7 +66,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Spec:
-    """A study. `content` is the file, with the settings that were given beside it."""
+    """A study. `content` is the content of the file, with the settings that were given beside it."""
 
     content: dict[str, Any]
     methods: list[Method]
@@ -76,7 +76,7 @@ class Spec:
         """Read and check a file; `settings` win over the file's.
 
         Raises:
-            ValueError: no such file, or something in it that would only be found hours later.
+            ValueError: there is no such file, or it has a mistake, also one that would only show up hours later.
         """
         check_spec(path)
         content = read_yaml(path, "the study")
@@ -86,7 +86,7 @@ class Spec:
             _check_keys(content)
             if "dataset" in (content.get("settings") or {}) and content.get("datasets"):
                 raise ValueError("datasets: the settings name a dataset, too; leave one of them out")
-            if "dataset" in (settings or {}):  # what is asked for now, alone
+            if "dataset" in (settings or {}):  # the dataset that is given beside the file replaces the file's
                 content = {key: value for key, value in content.items() if key != "datasets"}
             spec = cls.of({**content, "settings": {**(content.get("settings") or {}), **(settings or {})}})
             for one in spec.of_each_dataset().values():
@@ -97,12 +97,12 @@ class Spec:
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Spec:
-        """A study of what a file holds; ValueError for keys and methods that make no sense."""
+        """A study from the content of a file; ValueError for wrong keys or methods."""
         _check_keys(content)
         return cls(content, _methods(content))
 
     def check(self) -> None:
-        """ValueError for anything else that would only be found hours later."""
+        """ValueError for other mistakes that would only show up hours later."""
         if not self.methods:
             raise ValueError("methods: there is none")
         if self.reference not in {method.name for method in self.methods}:
@@ -119,7 +119,7 @@ class Spec:
         check_alike({part.name: part.config.plain() for part in parts}, "put it into settings, or make it another study")
 
     def of_each_dataset(self) -> dict[str, Spec]:
-        """The study of each of its datasets, by name; of a study without such a list, itself under no name."""
+        """The study of each dataset, by name; without a list of datasets, the study itself under the empty name."""
         names = self.content.get("datasets")
         if not names:
             return {"": self}
@@ -155,11 +155,11 @@ class Spec:
         return dict((self.content.get("variants") or {}).get(name) or {})
 
     def owners(self, variant: str) -> list[str | None]:
-        """The backbones that a variant is trained for; None once for a variant with a model of its own."""
+        """The backbones that a variant is trained with; `[None]` for a variant that names its own model."""
         return [None] if "model" in self.variant(variant) else list(self.backbones)
 
     def parts(self) -> Iterator[Part]:
-        """All there is to train, seed by seed, so that an unfinished study has everything of its first seeds."""
+        """All models to train, seed by seed, so that an unfinished study is complete for its first seeds."""
         rerankers: dict[str, dict[str, list[float]]] = {}
         for method in self.methods:
             own = rerankers.setdefault(method.variant, {}).setdefault(method.reranker, [])
@@ -173,7 +173,7 @@ class Spec:
 
 
 def part_name(backbone: str | None, variant: str, seed: int) -> str:
-    """A folder's name.
+    """The name of a part's folder.
 
     Example:
         >>> part_name("SASRec", "BPR + CD", 2020)
@@ -184,7 +184,7 @@ def part_name(backbone: str | None, variant: str, seed: int) -> str:
 
 
 def _check_keys(content: dict[str, Any]) -> None:
-    """ValueError for a key that there is not, or a value of the wrong kind."""
+    """ValueError for an unknown key, or a value of the wrong kind."""
     for key, value in content.items():
         if key not in KEYS:
             raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)} There are {', '.join(KEYS)}")

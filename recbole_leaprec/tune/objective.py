@@ -1,4 +1,4 @@
-"""What a search tunes for, always on validation: a metric, a metric under a bound, or the whole trade-off."""
+"""The objective of a search, always on validation: a metric, a metric under a bound, or the whole trade-off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recbole_leaprec.common.defaults import LAMBDAS
 from recbole_leaprec.common.did_you_mean import did_you_mean
 
 OUT_OF_BOUND = -1e6
-"""The score of a model that misses the bound at every lambda, minus the distance by which it misses."""
+"""The score of a model that misses the bound at every lambda is this, minus the distance to the bound."""
 
 _SUBJECT_TO = re.compile(r"(\S+)\s+subject\s+to\s+(\S+)\s*(<=|>=)\s*(\S+)", re.IGNORECASE)
 _HYPERVOLUME = re.compile(r"hypervolume(?:@(\d+))?", re.IGNORECASE)
@@ -29,12 +29,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Objective:
-    """What to maximise.
+    """The quantity that a search maximises.
 
     Attributes:
-        metric: of the plain ranking if nothing else is set, negated where smaller is better; empty for a hypervolume.
-        bound: `(metric, sign, limit)`, for the most of `metric` among the lambdas that meet it.
-        hypervolume: the K whose curve of (nDCG, -S_KL) is measured.
+        metric: the metric to maximise, negated if smaller is better; empty for a hypervolume. Without a bound it is
+            that of the plain ranking.
+        bound: `(metric, sign, limit)`; the score is the best `metric` among the lambdas that meet it.
+        hypervolume: the K of the (nDCG, -S_KL) curve whose hypervolume is the score.
     """
 
     text: str
@@ -45,11 +46,11 @@ class Objective:
 
     @property
     def lambdas(self) -> tuple[float, ...]:
-        """What to rerank with at a validation; nothing where the plain ranking is all that counts."""
+        """The lambdas to rerank with at each validation; none if only the plain ranking counts."""
         return LAMBDAS if self.bound or self.hypervolume else ()
 
     def score(self, plain: dict[str, float], points: Sequence[Point] = ()) -> tuple[float, float | None]:
-        """`(score, lambda)`: more is better; the lambda that it stands for, None for the configured one.
+        """`(score, lambda)`: larger is better; `lambda` is the one with this score, None for the configured one.
 
         Example:
             >>> objective = parse_objective("ndcg@10 subject to skl@10 <= 0.5", ["ndcg@10", "skl@10"])
@@ -70,7 +71,7 @@ class Objective:
         if allowed:
             best = max(allowed, key=lambda point: (self._signed(point.metrics), -point.lam))
             return self._signed(best.metrics), best.lam
-        # Below every model that meets the bound, and the better the less it is missed.
+        # This is below the score of every model that meets the bound; a smaller distance to the bound is better.
         nearest = min(excess, key=lambda lam: excess[lam])
         return OUT_OF_BOUND - excess[nearest], nearest
 
@@ -79,13 +80,13 @@ class Objective:
 
 
 def parse_objective(text: str, known: Sequence[str], beta: float = 0.01) -> Objective:
-    """An objective from its text: `ndcg@10`, `ndcg@10 subject to skl@10 <= 0.3`, or `hypervolume@10`.
+    """The objective that a text describes: `ndcg@10`, `ndcg@10 subject to skl@10 <= 0.3`, or `hypervolume@10`.
 
     Args:
         known: the metrics that an evaluation gives, such as ndcg@10 (from `metrics` and `topk`).
 
     Raises:
-        ValueError: a metric that is not among them, or a text of another form.
+        ValueError: the text has another form, or names a metric that is not known.
     """
     if match := _HYPERVOLUME.fullmatch(text.strip()):
         k = match[1] or next((name.partition("@")[2] for name in known if "@" in name), "10")
@@ -122,14 +123,14 @@ def _smaller_is_better(metric: str) -> bool:
 
 
 def hypervolume(curve: Sequence[tuple[float, float]], worst: float) -> float:
-    """The area that points (nDCG, S_KL) dominate, from nDCG 0 and S_KL `worst` on.
+    """The area that points (nDCG, S_KL) dominate, measured from nDCG 0 and S_KL `worst`.
 
     Example:
         >>> round(hypervolume([(0.2, 1.0), (0.1, 0.5)], worst=2.0), 4)  # 0.2 * 1.0 + 0.1 * 0.5
         0.25
     """
     area, reached = 0.0, 0.0
-    # From the most accurate point on, each adds a strip of its own down to the next less accurate one.
+    # From the most accurate point to the least accurate one, each adds a strip to the area.
     for ndcg, skl in sorted(curve, key=lambda point: (-point[0], point[1])):
         if worst - skl > reached:
             area += ndcg * (worst - skl - reached)

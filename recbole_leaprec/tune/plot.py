@@ -1,4 +1,4 @@
-"""A picture of a search: one line per trial through the values that it drew, coloured by its score."""
+"""A picture of a search: one line per trial through its hyperparameter values, coloured by its score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 
 def parallel_coordinates(trials: pd.DataFrame, keys: Sequence[str], objective: str) -> str:
-    """A page that opens from disk without network; trials without a score are left out."""
+    """The picture as an HTML page that needs no network. Trials without a score are left out."""
     scored = trials[trials["score"].notna()] if "score" in trials else trials.iloc[:0]
     dimensions = [_dimension(key, scored[f"config/{key}"]) for key in keys if f"config/{key}" in scored]
     figure = go.Figure()
@@ -22,7 +22,7 @@ def parallel_coordinates(trials: pd.DataFrame, keys: Sequence[str], objective: s
 
 
 def _dimension(key: str, values: pd.Series) -> dict:
-    """An axis; values that are not numbers get places of their own."""
+    """One axis of the picture. Each value that is not a number gets its own place."""
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         return {"label": key, "values": values}
     names = sorted(values.astype(str).unique())

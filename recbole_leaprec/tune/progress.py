@@ -1,4 +1,4 @@
-"""What a search shows while it runs: a line for each trial that ends, and a bar."""
+"""The output of a search while it runs: a line per finished trial, and a progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recbole_leaprec.tune.settings import SearchSettings
 
 
 class LiveTable(Callback):
-    """A table that grows by a line with each trial, above a progress bar. Each trial that ends is closed, and the best checkpoint kept."""
+    """Prints a line per trial that ends, above a progress bar; closes the trial, and keeps only the best checkpoint."""
 
     def __init__(self, settings: SearchSettings, folder: Path, done: list[dict[str, Any]], show: bool):
         self._folder, self._total, self._show = folder, settings.trials, show
@@ -23,7 +23,7 @@ class LiveTable(Callback):
         self._ended = {record["trial"] for record in done}
         scored = [record for record in done if record.get("score") is not None and record["status"] != "failed"]
         self._best = max(scored, key=standing, default=None)
-        self._bar: tqdm  # from __enter__ on
+        self._bar: tqdm  # set in __enter__
 
     def __enter__(self) -> LiveTable:
         self._bar = tqdm(total=self._total, initial=len(self._ended), desc="trials", unit="trial", disable=not self._show)

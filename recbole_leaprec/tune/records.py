@@ -1,4 +1,4 @@
-"""What the trials of a search wrote of themselves, and what it leaves at its end: the table, the picture, the winner."""
+"""The records that trials write, and the files that a search writes at its end: the table, the picture, the winner."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from recbole_leaprec.tune.settings import SearchSettings
 
 
 def standing(record: dict[str, Any]) -> tuple[float, float]:
-    """What trials are ordered by: the score, and among equals the one that started first."""
+    """The sort key of trials: the score; of equal scores, the trial that started first is better."""
     return record["score"], -record["started"]
 
 
 def read_trials(folder: Path) -> list[dict[str, Any]]:
-    """What the trials wrote of themselves, oldest first."""
+    """The records of all trials, oldest first."""
     paths = sorted(folder.glob("trials/*/trial.json"))
     return sorted((_read(path) for path in paths), key=lambda record: record["started"])
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """ValueError for what no trial has written."""
+    """The record of a trial; ValueError if the file is not one that a trial writes."""
     what = "the record of a trial"
     with reading(path, what):
         record = read_json(path, what)
@@ -42,7 +42,7 @@ def _read(path: Path) -> dict[str, Any]:
 def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | None:
     """The record of a trial that has ended; None if its worker could not even start.
 
-    A trial that is stopped from outside has no last word: its status is written here.
+    A trial that is stopped from outside cannot write its last status, so it is written here.
     """
     path = folder / "trials" / trial_id / "trial.json"
     if not path.is_file():
@@ -55,7 +55,7 @@ def close_trial(folder: Path, trial_id: str, epochs: int) -> dict[str, Any] | No
 
 
 def keep_better(folder: Path, record: dict[str, Any], best: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The better of a trial that has ended and the best so far; the checkpoint of the other is removed."""
+    """The better of a finished trial and the best so far. The checkpoint of the other one is deleted."""
     wins = (
         record.get("score") is not None and record["status"] != "failed" and (not best or standing(record) > standing(best))
     )
@@ -66,12 +66,12 @@ def keep_better(folder: Path, record: dict[str, Any], best: dict[str, Any] | Non
 
 
 def sample_of(record: dict[str, Any], settings: SearchSettings) -> dict[str, Any]:
-    """The values that a trial drew."""
+    """The hyperparameter values that were drawn for a trial."""
     return {key: record[f"config/{key}"] for key in settings.space}
 
 
 def collect(folder: Path, settings: SearchSettings) -> pd.DataFrame:
-    """All trials as a table, best first; written to trials.csv and trials.html."""
+    """All trials as a table, best first. It is also written to trials.csv and trials.html."""
     records = read_trials(folder)
     for record in records:
         if record["status"] == "running":
@@ -88,13 +88,13 @@ def collect(folder: Path, settings: SearchSettings) -> pd.DataFrame:
 
 
 def settle(folder: Path, finished: pd.DataFrame, settings: SearchSettings) -> dict[str, Any]:
-    """Keep the winner's checkpoint and settings, and no other checkpoint."""
+    """Copy the winner's checkpoint to `best/` and its settings to best.yaml; returns the `best` of `search.json`."""
     winner = _read(folder / "trials" / finished.iloc[0]["trial"] / "trial.json")
     source = folder / "trials" / winner["trial"]
     config = read_lines(source / "config.yaml", "config file")
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
-    config.pop("gpu_id")  # the one that Ray gave the trial, which showed no progress either
+    config.pop("gpu_id")  # Ray gave this GPU to the trial; show_progress was off there, too
     config |= {key: settings.config[key] for key in ("show_progress", *MACHINE_KEYS) if key in settings.config}
     (folder / "best").mkdir(exist_ok=True)
     with written_whole(folder / "best" / "model.pth") as scratch:

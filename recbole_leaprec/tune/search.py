@@ -1,4 +1,4 @@
-"""The search: trials over a Ray cluster, early stopping, and the winner on test."""
+"""Runs a search: trials over a Ray cluster, early stopping, and the winner on test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ray.tune.search import Searcher
 
 NAME = "ray"
-"""Ray's own files are in folders of this name and the time."""
+"""The folders of Ray's own files are named after this and the time."""
 
 
 def tune(
@@ -44,27 +44,28 @@ def tune(
     resume: bool = False,
     show_progress: bool = True,
 ) -> dict[str, Any]:
-    """Search for hyperparameters on validation; evaluate the winner on test, once.
+    """Search for hyperparameters on validation, and evaluate the winner on test once.
 
     Args:
         space: a file of distributions, see `read_space`.
         output_dir: all nodes of a cluster must see it under this path.
-        config_dict: keys that every trial has, model, dataset and epochs among them.
+        config_dict: keys of every trial, such as model, dataset and epochs.
         objective: see `parse_objective`; None for the config's valid_metric.
-        trials: how many to run; None for 20, or, with `resume`, for as many as before.
+        trials: how many to run; None for 20, or with `resume` for as many as before.
         search: `random` or `tpe` (Optuna).
         early_stopping: whether ASHA stops trials that fall behind.
-        concurrent: trials at a time; None for as many as there are CPUs or GPUs for.
-        resume: go on with the search that `output_dir` holds, with the settings it was started with; `trials` alone may be
-            others, to go on for longer.
+        concurrent: trials at a time; None for as many as the CPUs or GPUs allow.
+        resume: go on with the search in `output_dir`, with the settings that it was started with. Only `trials` may be
+            changed, to run more.
 
     Returns:
-        What `search.json` holds: `best` (trial, score, lambda, sample, whether it meets the bound; None if the search was
-        interrupted before any validation), `test` (the winner's result, unless interrupted), `done` of `trials`, `folder`.
+        The content of `search.json`: `best` (trial, score, lambda, sample, whether it meets the bound; None if the
+        search was interrupted before any validation), `test` (the winner's result, unless interrupted), `done`,
+        `trials` and `folder`.
 
     Raises:
-        ValueError: a bad space, objective, configuration or cluster, before anything is started or written; or no trial
-            finished.
+        ValueError: a bad space, objective, configuration or cluster, before anything is started or written; or all
+            trials failed.
     """
     folder = Path(output_dir).absolute()
     if resume:
@@ -104,7 +105,7 @@ def tune(
 
 
 def _test(folder: Path, best: dict[str, Any], settings: SearchSettings, show_progress: bool) -> dict[str, Any]:
-    """The winner on test; what an earlier search has measured of the same winner is not measured again."""
+    """The winner's result on test. If an earlier call has measured the same winner, its result is used."""
     before = folder / "search.json"
     if before.is_file():
         earlier = read_json(before, "the result of a search")
@@ -112,7 +113,7 @@ def _test(folder: Path, best: dict[str, Any], settings: SearchSettings, show_pro
             return earlier["test"]
     changes = {"output_dir": str(folder / "best" / "test"), "show_progress": show_progress}
     if not settings.gpus:
-        changes["gpu_id"] = ""  # on a CPU, as the trials
+        changes["gpu_id"] = ""  # on a CPU, like the trials
     if best["lambda"] is not None:
         changes["rerank_lambda"] = best["lambda"]
     shutil.rmtree(folder / "best" / "test", ignore_errors=True)
@@ -120,9 +121,9 @@ def _test(folder: Path, best: dict[str, Any], settings: SearchSettings, show_pro
 
 
 def _run(settings: SearchSettings, show_progress: bool) -> bool:
-    """Run what is left of the search; whether it was interrupted.
+    """Run the rest of the search; returns whether it was interrupted.
 
-    Resuming is a new experiment of Ray for what is left, told of what has been tried; trials that were cut off come first.
+    A resumed search is a new experiment of Ray. It gets the results of earlier trials, and repeats interrupted ones.
     """
     from ray.tune import RunConfig, TuneConfig, Tuner, with_resources
 
@@ -153,19 +154,19 @@ def _run(settings: SearchSettings, show_progress: bool) -> bool:
         ),
     )
     with table, interrupts_as_before():
-        tuner.fit()  # Ray takes Ctrl-C for itself and returns: trials are left then
+        tuner.fit()  # Ray handles Ctrl-C itself and returns; then trials are left
     return table.unfinished()
 
 
 def _searcher(settings: SearchSettings, done: list[dict[str, Any]], cut_off: list[dict[str, Any]]) -> Searcher:
-    """Draws samples: first those of trials that were cut off, then new ones."""
+    """A searcher that draws samples: first those of interrupted trials, then new ones."""
     import optuna
     from ray.tune.search.optuna import OptunaSearch
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     space = {key: Distribution(kind, tuple(arguments)).to_ray() for key, (kind, arguments) in settings.space.items()}
     again = [sample_of(record, settings) for record in cut_off]
-    seed = settings.config["seed"] + len(done)  # what was drawn before must not be drawn again
+    seed = settings.config["seed"] + len(done)  # so that earlier samples are not drawn again
     sampler = (optuna.samplers.RandomSampler if settings.search == "random" else optuna.samplers.TPESampler)(seed=seed)
     searcher = OptunaSearch(
         OptunaSearch.convert_search_space(space),

@@ -1,4 +1,4 @@
-"""Everything that a search is, as plain values: what settings.json holds."""
+"""All settings of a search as plain values, the content of settings.json."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from recbole_leaprec.tune.space import read_space
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What a search was started with.
+    """The settings that a search was started with.
 
     Attributes:
-        config: what every trial has.
-        metrics: those that an evaluation gives, such as ndcg@10.
-        concurrent: trials at a time; None for as many as there is room for.
-        cpus, gpus: per trial.
+        config: the settings of every trial.
+        metrics: the metrics that an evaluation gives, such as ndcg@10.
+        concurrent: trials at a time; None for as many as the CPUs or GPUs allow.
+        cpus, gpus: CPUs and GPUs per trial.
         space: kind and arguments of each key's distribution.
     """
 
@@ -64,10 +64,10 @@ class SearchSettings:
         cpus: float,
         gpus: float,
     ) -> SearchSettings:
-        """A new search; ValueError for anything that would only be found in a trial.
+        """The settings of a new search; ValueError for mistakes that would else make trials fail.
 
         Args:
-            given: keys that hold for all trials, and so have no place in the space.
+            given: keys that hold for all trials, and so may not be in the space.
         """
         if space is None:
             raise ValueError("--space=FILE is needed, the distributions to draw from, such as properties/tune/SASRecCD.yaml")
@@ -86,13 +86,13 @@ class SearchSettings:
                 raise ValueError(f"{key} is given as {given[key]!r}, and {space} draws it, too; leave one of them out")
         parse_objective(text, metrics)
         with run_log(config):
-            # What is wrong with it would fail every trial, and if it has to be downloaded, all would at once.
+            # A mistake in the dataset would make every trial fail, and all trials would download it at the same time.
             create_dataset(config)
         return cls(shared, text, metrics, trials, search, early_stopping, concurrent, cpus, gpus, str(folder), distributions)
 
     @classmethod
     def resume(cls, folder: Path, trials: int | None, done: int) -> SearchSettings:
-        """The settings of the search in a folder, with as many `trials` as before or more; `done` of them have ended."""
+        """The settings of the search in a folder, with another number of `trials` (at least `done`) if it is given."""
         path, what = _file(folder), "the settings of a search"
         with reading(path, what):
             settings = cls(**read_json(path, what))
@@ -132,7 +132,7 @@ def _check_options(trials: int, search: str, early_stopping: bool, concurrent: i
 
 
 def _checked_space(space: str | Path, shared: dict[str, Any]) -> dict[str, list[Any]]:
-    """The distributions of a file, every extreme of which makes a valid configuration."""
+    """The distributions of a file; ValueError if an extreme value of one gives an invalid configuration."""
     distributions = read_space(space)
     try:
         check_keys(distributions)
@@ -145,7 +145,7 @@ def _checked_space(space: str | Path, shared: dict[str, Any]) -> dict[str, list[
 
 
 def check_resumed_with(names: Sequence[str]) -> None:
-    """ValueError if there are any: settings that a search to be resumed cannot take."""
+    """ValueError if there are any names: these settings cannot be given to a search that is resumed."""
     if names:
         raise ValueError(
             f"a search is resumed with the settings it was started with, and trials alone may be others; leave out {', '.join(names)}"

@@ -22,22 +22,22 @@ KINDS = {
     "quniform": "a number between two, rounded to a multiple of the third",
 }
 FIXED = {"model", "dataset", "output_dir", "data_path", "epochs", "config_files"}
-"""Keys that a whole search shares."""
+"""Keys that must be the same for the whole search."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values of one key.
+    """The distribution of one key's values.
 
     Attributes:
-        arguments: the list of a choice; else the two bounds, and the step of quniform.
+        arguments: the list of a choice; else the two bounds, and for quniform also the step.
     """
 
     kind: str
     arguments: tuple
 
     def extremes(self) -> list[Any]:
-        """Values to try a configuration with: all of a choice, else the smallest and the largest."""
+        """Values to check a configuration with: all values of a choice, else the smallest and the largest."""
         if self.kind == "choice":
             return list(self.arguments)
         low, high = self.arguments[:2]
@@ -52,10 +52,10 @@ class Distribution:
 
 
 def read_space(path: str | Path) -> dict[str, Distribution]:
-    """The distributions in a file: `*.yaml`, or else lines of RecBole's `<key> <kind> <values>`.
+    """The distributions in a file: yaml, or lines of RecBole's form `<key> <kind> <values>`.
 
     Raises:
-        ValueError: there is no such file, or it cannot be read, or a distribution makes no sense; with the key.
+        ValueError: there is no such file, it cannot be read, or a distribution is wrong; then the error names its key.
     """
     path = Path(path)
     if not path.is_file():
@@ -89,7 +89,7 @@ def _read_yaml(path: Path, text: str) -> dict[str, Distribution]:
 
 
 def _read_lines(path: Path, text: str) -> dict[str, Distribution]:
-    """RecBole's form; its loguniform has the natural logarithms of the bounds."""
+    """Read RecBole's form. In it, loguniform has the natural logarithms of the bounds."""
     space = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -100,7 +100,7 @@ def _read_lines(path: Path, text: str) -> dict[str, Distribution]:
         key, kind, values = parts
         try:
             arguments = ast.literal_eval(values if kind == "choice" else f"[{values}]")
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:  # as its documentation has them
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:  # as documented
             raise ValueError(f"{path}, line {number}: cannot read the values {values!r}") from error
         if kind == "loguniform" and _numbers(arguments, 2):
             arguments = [math.exp(bound) for bound in arguments]
@@ -133,7 +133,7 @@ def _distribution(path: Path, key: str, kind: str, arguments: Any) -> Distributi
 
 
 def _number(value: Any) -> Any:
-    """yaml reads 1e-3 as text."""
+    """A text such as 1e-3 as a number, since yaml reads it as text; other values unchanged."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -143,7 +143,7 @@ def _number(value: Any) -> Any:
 
 
 def _multiples(low: float, high: float, step: float) -> bool:
-    """Whether both bounds are multiples of a step, as Ray Tune wants them."""
+    """Whether both bounds are multiples of the step, as Ray Tune needs it."""
     return step > 0 and all(math.isclose(bound / step, round(bound / step), abs_tol=1e-9) for bound in (low, high))
 
 

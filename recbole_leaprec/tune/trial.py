@@ -1,4 +1,4 @@
-"""One trial of a search: a training run that reports after every validation. Runs in a Ray worker."""
+"""One trial of a search: a training that reports after every validation. It runs in a Ray worker."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def run_trial(sample: dict[str, Any], settings: SearchSettings) -> None:
-    """Train with `sample` on top of `settings.config`.
+    """Train with `settings.config` and `sample`, which wins.
 
-    The metrics that are reported belong to the checkpoint kept so far, the best epoch by `valid_metric`. Nothing of test
-    is read.
+    The reported metrics are those of the checkpoint that is kept: the best epoch so far by `valid_metric`. Test data is
+    not used.
     """
     from ray import tune
 

@@ -84,7 +84,7 @@ def csv(
 
 
 def _told(done: Converted, out: Path) -> list[str]:
-    """What was done, in five lines; more only for what somebody should look at."""
+    """Five lines about what was done, with lines before them for what the user should look at."""
     written, plan = done.written, done.plan
     left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items())
     once = [name for name, count in written.category_sizes.items() if count == 1]

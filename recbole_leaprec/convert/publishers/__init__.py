@@ -1,1 +1,1 @@
-"""The paper's datasets from the files that their publishers ship, one per file: which files, where they are, and how they read."""
+"""Readers of the published files of the paper's datasets, one module per dataset."""

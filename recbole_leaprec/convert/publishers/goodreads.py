@@ -1,4 +1,4 @@
-"""Goodreads, of the UCSD Book Graph: reviews of the spoiler subset, or all interactions; and genres with a count each."""
+"""Goodreads, from the UCSD Book Graph: reviews of the spoiler subset, or all interactions; and genres with counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GENRES = "goodreads_book_genres_initial.json.gz"
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
-    """What the files in a folder hold; ValueError if one is missing, or has more bad lines than there may be."""
+    """The content of the files in a folder; ValueError if one is missing, or has more bad lines than allowed."""
     events, genres = find_file(raw, INTERACTIONS, WHERE), find_file(raw, [GENRES], WHERE)
     catalogue, bad = Catalogue(), [BadLines(events, max_bad), BadLines(genres, max_bad)]
     for record in read_records(genres, bad[1], show_progress):
@@ -40,7 +40,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
 
 
 def _time(record: dict[str, Any]) -> float | None:
-    """A date of a review, or when a book was read or put on a shelf; epoch seconds."""
+    """The time of a record in epoch seconds: when the book was reviewed, read or put on a shelf."""
     for key, form in (("timestamp", "%Y-%m-%d"), ("read_at", _LONG), ("date_added", _LONG)):
         text = record.get(key)
         if isinstance(text, str) and (time := _seconds(text, form)) is not None:
@@ -48,7 +48,7 @@ def _time(record: dict[str, Any]) -> float | None:
     return None
 
 
-@lru_cache(2**16)  # a date comes again and again, and takes longer to read than the line
+@lru_cache(2**16)  # dates repeat, and parsing one takes longer than reading its line
 def _seconds(text: str, form: str) -> float | None:
     try:
         time = datetime.strptime(text, form)

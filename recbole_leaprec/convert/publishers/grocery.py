@@ -1,4 +1,7 @@
-"""Amazon's reviews of Grocery and Gourmet Food, in the releases of 2014, 2018 and 2023; the category is the second level of the path."""
+"""Amazon's reviews of Grocery and Gourmet Food, releases of 2014, 2018 and 2023.
+
+An item's category is the second level of its path.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ REVIEWS = [
 ]
 ITEMS = [f"meta_{_STEM}.json.gz", f"meta_{_STEM}.jsonl.gz"]
 MILLISECONDS = 1e11
-"""Above it a time is in milliseconds, as in the release of 2023."""
+"""A time above this is in milliseconds, as in the release of 2023."""
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
-    """What the files in a folder hold; ValueError if one is missing, or has more bad lines than there may be."""
+    """The content of the files in a folder; ValueError if one is missing, or has more bad lines than allowed."""
     reviews, items = find_file(raw, REVIEWS, WHERE), find_file(raw, ITEMS, WHERE)
     catalogue, bad = Catalogue(), [BadLines(reviews, max_bad), BadLines(items, max_bad)]
     for record in read_records(items, bad[1], show_progress):
@@ -51,7 +54,9 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
 
 
 def second_level(record: dict[str, Any]) -> list[str]:
-    """The category of an item; none where its path is shorter. The release of 2014 has several paths: the first that is long enough.
+    """The category of an item; none if its path is too short.
+
+    The release of 2014 has several paths per item; the first one that is long enough counts.
 
     Example:
         >>> second_level({"category": ["Grocery & Gourmet Food", "Dairy, Cheese & Eggs", "Cheese"]})

@@ -1,4 +1,4 @@
-"""MovieLens-1M: `ratings.dat` and `movies.dat`, fields between `::`, in latin-1."""
+"""MovieLens-1M: `ratings.dat` and `movies.dat`, with `::` between fields, in latin-1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHERE = "MovieLens 1M is on GroupLens' page of datasets, as ml-1m.zip: unpack it
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
-    """What the files in a folder hold; ValueError if one is missing, or has more bad lines than there may be."""
+    """The content of the files in a folder; ValueError if one is missing, or has more bad lines than allowed."""
     ratings, movies = (find_file(raw, [name], WHERE) for name in ("ratings.dat", "movies.dat"))
     catalogue, bad = Catalogue(), [BadLines(ratings, max_bad), BadLines(movies, max_bad)]
     for _, (movie, title, genres) in _rows(movies, 3, bad[1], show_progress):

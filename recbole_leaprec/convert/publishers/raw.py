@@ -1,4 +1,4 @@
-"""What a publisher's files hold."""
+"""The content of a publisher's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recbole_leaprec.convert.interactions import Interactions
 
 @dataclass(frozen=True)
 class Raw:
-    """Everything that could be read, before any filter."""
+    """Everything that could be read, before any filter. `bad` has two entries: events, items."""
 
     interactions: Interactions
     catalogue: Catalogue
@@ -20,10 +20,10 @@ class Raw:
 
 
 def text_or_none(value: Any) -> str | None:
-    """What a record has for a text."""
+    """A value of a record if it is text, else None."""
     return value if isinstance(value, str) else None
 
 
 def number_or_nan(value: Any) -> float:
-    """What a record has for a number."""
+    """A value of a record if it is a number, else nan."""
     return float(value) if isinstance(value, int | float) else float("nan")

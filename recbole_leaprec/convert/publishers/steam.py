@@ -1,4 +1,4 @@
-"""Steam: reviews and games, a Python literal per line."""
+"""Steam: reviews and games, one Python literal per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHERE = "It is on the page of recommender datasets of UCSD: put the file into th
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
-    """What the files in a folder hold; ValueError if one is missing, or has more bad lines than there may be."""
+    """The content of the files in a folder; ValueError if one is missing, or has more bad lines than allowed."""
     reviews, games = (find_file(raw, [name], WHERE) for name in ("steam_reviews.json.gz", "steam_games.json.gz"))
     catalogue, bad = Catalogue(), [BadLines(reviews, max_bad), BadLines(games, max_bad)]
     for record in read_records(games, bad[1], show_progress):
@@ -37,7 +37,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
     return Raw(builder.interactions(), catalogue, bad)
 
 
-@lru_cache(2**16)  # a date comes again and again, and takes longer to read than the line
+@lru_cache(2**16)  # dates repeat, and parsing one takes longer than reading its line
 def _day(text: Any) -> float | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
