@@ -81,23 +81,23 @@ def write_dataset(out: Path, interactions: Interactions, catalogue: Catalogue, f
     items = seen if filters.min_item_interactions else list(dict.fromkeys([*seen, *catalogue.categories]))
     if filters.need_category:
         items = [item for item in items if catalogue.categories.get(item)]
-    names = catalogue.names(items)
+    categories = {item: list(dict.fromkeys(map(_one_line, catalogue.categories.get(item, ())))) for item in items}
+    names = Counter(name for own in categories.values() for name in own)
     titles = [catalogue.titles.get(item, "") for item in items] if catalogue.titles else []
-    texts = [*(interactions.users[code] for code in np.unique(interactions.user)), *items, *titles, *names]
+    texts = [*(interactions.users[code] for code in np.unique(interactions.user)), *items, *titles, *catalogue.names(items)]
     between_fields = _separator(texts, FIELD_SEPARATORS)
     between_names = _separator(names, LIST_SEPARATORS)
     with _folder_as_a_whole(out) as folder:
         _write_inter(folder / f"{out.name}.inter", interactions, between_fields)
         header = ["item_id:token", "categories:token_seq", *(["title:token"] if titles else [])]
         rows = (
-            map(_one_line, [item, between_names.join(catalogue.categories.get(item, ())), *titles[n : n + 1]])
-            for n, item in enumerate(items)
+            map(_one_line, [item, between_names.join(categories[item]), *titles[n : n + 1]]) for n, item in enumerate(items)
         )
         _write_rows(folder / f"{out.name}.item", header, rows, between_fields)
         _write_settings(
             folder / f"{out.name}.yaml", between_fields, between_names, bool(titles), interactions.rating is not None
         )
-    counts = [len(catalogue.categories.get(item, ())) for item in items]
+    counts = [len(own) for own in categories.values()]
     return Written(
         users=interactions.n_users, items=len(items), interactions=len(interactions), categories=len(names),
         categories_per_item=float(np.mean([count for count in counts if count] or [0])),

@@ -88,6 +88,16 @@ def test_names_with_spaces_tabs_commas_and_quotes_come_back_as_they_were(files, 
     assert {item: names[item] for item in ITEMS} == {item: title or item for item, (_, title) in ITEMS.items()}
 
 
+def test_a_line_break_in_a_category_becomes_a_space_and_splits_no_name(tmp_path):
+    """Before, names were looked at with their line breaks, and the space was taken for the sign between them."""
+    items = write_csv(tmp_path / "i.csv", ["item", "category"], [("a", "Sci\nFi|Drama"), ("b", "Sci Fi"), ("c", "Drama")])
+    events = write_csv(tmp_path / "e.csv", ["user", "item", "time"], [("u", item, n) for n, item in enumerate("abc")])
+    done = convert_csv(plan_csv(events, items, time_format="seconds"), tmp_path / "shop", show_progress=False)
+    assert done.written.category_sizes == {"Sci Fi": 2, "Drama": 2}
+    assert done.written.line_breaks == 1
+    assert categories_of(load(tmp_path / "shop")) == {"a": {"Sci Fi", "Drama"}, "b": {"Sci Fi"}, "c": {"Drama"}}
+
+
 def test_the_dataset_runs_by_its_name_and_lists_hold_the_names(files, tmp_path):
     convert_csv(plan_csv(*files), tmp_path / "shop", show_progress=False)
     settings = {
