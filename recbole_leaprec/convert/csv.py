@@ -193,10 +193,10 @@ def convert_csv(
         ValueError: bad arguments or files; then nothing is written.
     """
     out, filters = check_new(out), filters or Filters()
-    if filters.min_rating is not None and plan.columns.rating is None:
-        raise ValueError(
-            f"min_rating needs a column of ratings: say which with --rating=COLUMN. {plan.events.path} has {', '.join(plan.events.columns)}"
-        )
+    filters.check_ratings(
+        plan.columns.rating is not None,
+        f"say which with --rating=COLUMN. {plan.events.path} has {', '.join(plan.events.columns)}",
+    )
     bad = {table.path: BadLines(table.path, max_bad) for table in (plan.events, plan.items) if table is not None}
     catalogue = Catalogue()
     if plan.items is not None:

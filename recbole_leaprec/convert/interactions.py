@@ -49,10 +49,10 @@ class Interactions:
         )  # fmt: skip
 
     def rated(self, least: float | None) -> Interactions:
-        """The interactions with a rating of `least` and above; all if `least` is None."""
-        if least is None or self.rating is None:
+        """The interactions with a rating of `least` and above, which needs ratings; all if `least` is None."""
+        if least is None:
             return self
-        rated = self.keep(~np.isnan(self.rating), "without a rating")
+        rated = self.keep(~np.isnan(np.asarray(self.rating)), "without a rating")
         return rated.keep(np.asarray(rated.rating) >= least, f"with a rating below {least:g}")
 
     def without_duplicates(self, rule: str) -> Interactions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from recbole_leaprec.common.defaults import MAX_BAD_LINES
 from recbole_leaprec.convert.atomic import Written, check_new, write_dataset
@@ -49,10 +50,13 @@ def convert_published(
         filters: None for the paper's filters.
 
     Raises:
-        ValueError: a file is missing (the error says where to get it) or cannot be read; then nothing is written.
+        ValueError: a file is missing (the error says where to get it) or cannot be read, or the dataset has no ratings
+            and the filters need some; then nothing is written.
     """
     out, filters = check_new(out), filters or FILTERS[name]
-    found: Raw = import_module(f"{__package__}.publishers.{name.replace('-', '_')}").read(Path(raw), max_bad, show_progress)
+    publisher: Any = import_module(f"{__package__}.publishers.{name.replace('-', '_')}")
+    filters.check_ratings(publisher.RATED, f"{name} has none; leave it out")
+    found: Raw = publisher.read(Path(raw), max_bad, show_progress)
     for bad, good in zip(found.bad, (len(found.interactions), len(found.catalogue)), strict=True):
         bad.check_share(good)
     kept = filters.apply(found.interactions, found.catalogue)

@@ -463,7 +463,7 @@ def test_ratings_with_a_comma_are_numbers_and_text_is_a_bad_line(tmp_path, files
 
 def test_a_least_rating_needs_ratings(tmp_path, files):
     events = write_csv(tmp_path / "e.csv", ["userId", "movieId", "timestamp"], [(u, i, t) for u, i, _, t in EVENTS])
-    with pytest.raises(ValueError, match=r"min_rating needs a column of ratings: say which with --rating=COLUMN"):
+    with pytest.raises(ValueError, match=r"min_rating needs a column of ratings, got 4: say which with --rating=COLUMN"):
         convert_csv(plan_csv(events, files[1]), tmp_path / "shop", Filters(min_rating=4), show_progress=False)
 
 

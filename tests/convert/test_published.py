@@ -77,6 +77,16 @@ def test_the_filters_of_the_paper_are_options_and_the_table_ends_with_table_1(tm
     assert f"leaprec --dataset=steam --data_path={tmp_path}" in shown
 
 
+def test_a_filter_on_ratings_is_refused_where_there_are_none(tmp_path, capsys):
+    """Before, it was read and did nothing."""
+    genres = raw.catalogue("steam", 20)
+    raw.write_steam(tmp_path / "raw", raw.events(30, list(genres)), genres)
+    words = ["data", "steam", f"--raw={tmp_path / 'raw'}", f"--out={tmp_path / 'steam'}", "--min_rating=4"]
+    assert main(words) == 2
+    assert "min_rating needs a column of ratings, got 4: steam has none; leave it out" in capsys.readouterr().err
+    assert not (tmp_path / "steam").exists()
+
+
 @pytest.mark.parametrize("name", TABLE_1)
 def test_a_file_that_is_missing_is_named_with_where_to_get_it(name, tmp_path, capsys):
     assert main(["data", name, f"--raw={tmp_path}", f"--out={tmp_path / 'out'}"]) == 2

@@ -15,6 +15,7 @@ from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
 WHERE = "It is on the page of the UCSD Book Graph: put the file into that folder as it comes, packed"
+RATED = True
 INTERACTIONS = ["goodreads_reviews_spoiler.json.gz", "goodreads_interactions_dedup.json.gz"]
 GENRES = "goodreads_book_genres_initial.json.gz"
 
@@ -29,7 +30,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
             bad[1].add(None, "no book_id, or no genres", str(record))
             continue
         catalogue.add(str(record["book_id"]), names)
-    builder = Builder(rated=True)
+    builder = Builder(RATED)
     for record in read_records(events, bad[0], show_progress):
         user, book, time = record.get("user_id"), record.get("book_id"), _time(record)
         if not user or not book or time is None:

@@ -17,6 +17,7 @@ from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
 WHERE = "It is on the page of the Amazon review data, which asks for a form first: put the file into that folder as it comes, packed"
+RATED = True
 _STEM = "Grocery_and_Gourmet_Food"
 REVIEWS = [
     f"{_STEM}_5.json.gz",
@@ -41,7 +42,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
             continue
         if not catalogue.categories.get(str(item)):  # asins repeat; the first with a category counts
             catalogue.add(str(item), second_level(record), text_or_none(record.get("title")))
-    builder = Builder(rated=True)
+    builder = Builder(RATED)
     for record in read_records(reviews, bad[0], show_progress):
         user, item = record.get("reviewerID") or record.get("user_id"), record.get("parent_asin") or record.get("asin")
         time, rating = record.get("unixReviewTime") or record.get("timestamp"), record.get("overall", record.get("rating"))

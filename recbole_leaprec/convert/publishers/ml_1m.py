@@ -12,6 +12,7 @@ from recbole_leaprec.convert.publishers.raw import Raw
 from recbole_leaprec.convert.streams import find_file, read_lines
 
 WHERE = "MovieLens 1M is on GroupLens' page of datasets, as ml-1m.zip: unpack it and name its folder"
+RATED = True
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
@@ -20,7 +21,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
     catalogue, bad = Catalogue(), [BadLines(ratings, max_bad), BadLines(movies, max_bad)]
     for _, (movie, title, genres) in _rows(movies, 3, bad[1], show_progress):
         catalogue.add(movie, [genre for genre in genres.split("|") if genre], title)
-    builder = Builder(rated=True)
+    builder = Builder(RATED)
     for number, (user, movie, rating, time) in _rows(ratings, 4, bad[0], show_progress):
         try:
             builder.add(user, movie, float(time), float(rating))

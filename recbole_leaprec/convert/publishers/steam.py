@@ -15,6 +15,7 @@ from recbole_leaprec.convert.records import read_records
 from recbole_leaprec.convert.streams import find_file
 
 WHERE = "It is on the page of recommender datasets of UCSD: put the file into that folder as it comes, packed"
+RATED = False
 
 
 def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
@@ -27,7 +28,7 @@ def read(raw: Path, max_bad: int, show_progress: bool) -> Raw:
             bad[1].add(None, "no id, or genres that are no list", str(record))
             continue
         catalogue.add(str(game), map(str, genres), text_or_none(record.get("title")) or text_or_none(record.get("app_name")))
-    builder = Builder()
+    builder = Builder(RATED)
     for record in read_records(reviews, bad[0], show_progress):
         user, game, time = record.get("username"), record.get("product_id"), _day(str(record.get("date")))
         if not user or not game or time is None:
