@@ -74,7 +74,10 @@ def over_ray(
             if failures > RETRIES:
                 raise
             _logger.warning("Ray lost a worker (%s); the lists that are missing are made again", type(error).__name__)
-        yield from _made(waiting, result)
+        else:
+            yield from _made(waiting, result)
+            if waiting:
+                raise RuntimeError(f"Ray Data has ended without {waiting[0].with_suffix(result)}")
 
 
 def _made(waiting: deque[Path], result: str) -> Iterator[pa.Table]:
