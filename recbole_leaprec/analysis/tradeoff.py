@@ -34,7 +34,7 @@ def tradeoff(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
     samples: int = RESAMPLES,
-    show_progress: bool = True,
+    show_progress: bool | None = None,
 ) -> pd.DataFrame:
     """Measure every reranker at every lambda on test, and draw the curves.
 
@@ -44,6 +44,7 @@ def tradeoff(
         checkpoints: the model.pth of one or several runs; if empty, a model is trained first, as `run_leaprec` does.
         config_dict: keys to change, those in `MEASUREMENT_KEYS`; without checkpoints, all keys of the run.
         samples: how often users are resampled for the 95 % intervals.
+        show_progress: whether to show progress bars; None for what the keys and files say.
 
     Returns:
         One row per model, reranker and lambda: `model`, `checkpoint`, `reranker`, `lambda`; `hit@K`, `ndcg@K`, `skl@K`
@@ -60,7 +61,7 @@ def tradeoff(
     check_lambdas(lambdas)
     check_count("samples", samples)
     _check_different(checkpoints)
-    changes = dict(config_dict or {})
+    changes = {**(config_dict or {}), **({} if show_progress is None else {"show_progress": show_progress})}
     for key in ("reranker", "rerank_lambda", "target_skl"):
         if key in changes:
             raise ValueError(f"{key} has no part in a trade-off: rerankers and lambdas say what is measured")
@@ -73,14 +74,14 @@ def tradeoff(
     with taken(folder), leaving(lambda: _left(folder)):
         check_unused(folder, UNUSED)
         if not checkpoints:
-            given = {**changes, "show_progress": show_progress, "output_dir": str(folder / "model")}
+            given = {**changes, "output_dir": str(folder / "model")}
             run = run_leaprec(config_file_list=config_file_list, config_dict=given)
             checkpoints = [Path(run["folder"]) / "model.pth"]
-            changes = {key: run["config"][key] for key in MACHINE_KEYS if key in run["config"]}
+            changes = {key: run["config"][key] for key in ("show_progress", *MACHINE_KEYS) if key in run["config"]}
         tables = []
         for number, checkpoint in enumerate(checkpoints):
             own = folder / f"evaluation-{number}"
-            given = {**changes, "output_dir": str(own), "show_progress": show_progress}
+            given = {"show_progress": True, **changes, "output_dir": str(own)}  # a search and Ray train without
             measured = measure(checkpoint, dict.fromkeys(rerankers, lambdas), given, "tradeoff.log")
             with slow_step("keeping every user's lists, and working out the 95 % intervals"):
                 measured.save(own / FILE)

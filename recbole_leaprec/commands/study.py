@@ -26,7 +26,6 @@ def study(keys: dict[str, Any], spec: str, output_dir: str | None) -> None:
         from recbole_leaprec.study import study as run
 
     folder = output_dir or f"output/study-{Path(spec).stem}"
-    show_progress = keys.pop("show_progress", True)
     with leaving(lambda: f"what is done is in {folder}, and the same command goes on from there"):
-        page = run(spec, folder, keys, show_progress)
+        page = run(spec, folder, keys)
     print(f"\neverything is in {folder}; open {page}")

@@ -49,10 +49,9 @@ def tradeoff(
 
     with folder_for("tradeoff", output_dir) as folder:
         files = take_config_files(keys)
-        show_progress = keys.pop("show_progress", True)
         table = run(
             folder, checkpoint.split(",") if checkpoint else (), rerankers, lambdas, config_file_list=files, config_dict=keys,
-            samples=samples, show_progress=show_progress,
+            samples=samples,
         )  # fmt: skip
     shown = table[[c for c in table if not c.endswith(("_low", "_high")) and (c != "checkpoint" or table[c].nunique() > 1)]]
     print(f"\n{shown.to_string(index=False, float_format='{:.4f}'.format)}\n\neverything is in {folder}")

@@ -56,7 +56,7 @@ def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir:
         if output_dir is None:
             raise ValueError("--resume=True needs --output_dir, the folder of the search to go on with")
     files = take_config_files(keys)
-    show_progress = keys.pop("show_progress", True)
+    show_progress = keys.pop("show_progress", None)  # may be given with --resume, where no other key may
     with folder_for("tune", output_dir) as folder:
         result = run(
             output_dir=folder,

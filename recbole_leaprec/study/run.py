@@ -33,7 +33,7 @@ SPEC = "study.yaml"
 
 
 def study(
-    spec: str | Path, output_dir: str | Path, config_dict: dict[str, Any] | None = None, show_progress: bool = True
+    spec: str | Path, output_dir: str | Path, config_dict: dict[str, Any] | None = None, show_progress: bool | None = None
 ) -> Path:
     """Train every model of a study, rerank its test lists in every way, compare the methods, and draw.
 
@@ -47,6 +47,7 @@ def study(
     Args:
         spec: a yaml file, such as properties/study/ml-100k.yaml.
         config_dict: keys that win over the file's settings.
+        show_progress: whether to show progress; None for what the settings say.
 
     Returns:
         The path of the report.
@@ -54,29 +55,30 @@ def study(
     Raises:
         ValueError: bad arguments, or a folder that holds another study; then nothing is written.
     """
-    whole, folder = Spec.read(spec, config_dict), Path(output_dir)
+    given = {**(config_dict or {}), **({} if show_progress is None else {"show_progress": show_progress})}
+    whole, folder = Spec.read(spec, given), Path(output_dir)
     plans = {folder / name: plan for name, plan in whole.of_each_dataset().items()}
     for own, plan in {**plans, folder: whole}.items():
         _check_folder(plan, own)
     for own, plan in plans.items():
         _check_models(plan, own)
     if list(plans) == [folder]:
-        _run_all(whole, folder, show_progress)
+        _run_all(whole, folder)
         return folder / "report.html"
     with taken(folder):
         write_yaml(folder / SPEC, whole.content, sort_keys=False)
         for own, plan in plans.items():
-            _run_all(plan, own, show_progress)
+            _run_all(plan, own)
         return write_datasets(folder, whole.title, {own.name: _describe(plan) for own, plan in plans.items()})
 
 
-def _run_all(plan: Spec, folder: Path, show_progress: bool) -> None:
+def _run_all(plan: Spec, folder: Path) -> None:
     """Run every part of the study of one dataset, and make its page."""
     parts = list(plan.parts())
     with taken(folder):
         write_yaml(folder / SPEC, plan.content, sort_keys=False)  # methods stay in their order
         for number, part in enumerate(parts, 1):
-            _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}", show_progress)
+            _run(part, folder / part.name, f"part {number} of {len(parts)}, {part.name}")
         report_study(folder, folder / "report.html")
 
 
@@ -134,7 +136,8 @@ def _check_models(plan: Spec, folder: Path) -> None:
                 )
 
 
-def _run(part: Part, folder: Path, title: str, show_progress: bool) -> None:
+def _run(part: Part, folder: Path, title: str) -> None:
+    show_progress = part.config["show_progress"]
     common = {"show_progress": show_progress}
     if (folder / "model" / STATE).exists() and not (folder / "model" / "result.json").exists():
         _say(f"{title}: going on with its training", show_progress)

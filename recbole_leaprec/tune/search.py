@@ -42,7 +42,7 @@ def tune(
     gpus_per_trial: float = 0,
     ray_address: str | None = None,
     resume: bool = False,
-    show_progress: bool = True,
+    show_progress: bool | None = None,
 ) -> dict[str, Any]:
     """Search for hyperparameters on validation, and evaluate the winner on test once.
 
@@ -57,6 +57,7 @@ def tune(
         concurrent: trials at a time; None for as many as the CPUs or GPUs allow.
         resume: go on with the search in `output_dir`, with the settings that it was started with. Only `trials` may be
             changed, to run more.
+        show_progress: whether to show progress; None for what the settings say.
 
     Returns:
         The content of `search.json`: `best` (trial, score, lambda, sample, whether it meets the bound; None if the
@@ -79,11 +80,12 @@ def tune(
             trials=TRIALS if trials is None else trials, search=search, early_stopping=early_stopping, concurrent=concurrent,
             cpus=cpus_per_trial, gpus=gpus_per_trial,
         )  # fmt: skip
+    show = settings.config["show_progress"] if show_progress is None else show_progress
     with connected(ray_address) as own:
         check_room({"CPU": settings.cpus, "GPU": settings.gpus}, "a trial (cpus_per_trial, gpus_per_trial)", own)
         with taken(folder):
             settings.write()
-            interrupted = _run(settings, show_progress)
+            interrupted = _run(settings, show)
     table = collect(folder, settings)
     finished = table[table["score"].notna() & (table["status"] != "failed")] if "score" in table else table.iloc[:0]
     done = int((table["status"] != "interrupted").sum()) if "status" in table else 0
@@ -99,7 +101,7 @@ def tune(
     elif not interrupted:
         raise ValueError(f"no trial of {folder} came to a validation; {folder / 'trials.csv'} says why")
     if not interrupted:
-        result["test"] = _test(folder, result["best"], settings, show_progress)
+        result["test"] = _test(folder, result["best"], settings, show)
     write_json(folder / "search.json", result)
     return result
 

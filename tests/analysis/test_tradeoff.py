@@ -155,9 +155,12 @@ def test_the_command_trains_first_without_a_checkpoint_and_takes_several(tmp_pat
     write_dataset(tmp_path / "data", inter, {f"i{n}": "ab"[n % 2] for n in range(12)})
     monkeypatch.chdir(tmp_path)
     keys = ["--dataset=toy", "--data_path=data", "--category_field=genre", "--epochs=1", "--topk=3", "--valid_metric=NDCG@3",
-            "--hidden_size=8", "--show_progress=False", "--use_gpu=False"]  # fmt: skip
+            "--hidden_size=8", "--config_files=quiet.yaml", "--use_gpu=False"]  # fmt: skip
+    Path("quiet.yaml").write_text("show_progress: False\n")
     assert main(["tradeoff", "--output_dir=one", "--rerankers=leaprec", "--lambdas=0:1:0.5", "--samples=20", *keys]) == 0
-    assert "SASRecCD" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "SASRecCD" in shown.out
+    assert not {"training:", "evaluating:"} & {*shown.err.split()}  # before, such a line of a file did nothing
     assert yaml.safe_load(Path("one/evaluation-0/config.yaml").read_text())["use_gpu"] is False  # as in training
     shutil.copy("one/model/model.pth", "other.pth")
     both = "one/model/model.pth,other.pth"

@@ -150,6 +150,18 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path, toy):
     assert not list(out.rglob("*.part"))
 
 
+def test_a_study_shows_its_progress_unless_its_settings_say_otherwise(tmp_path, toy, capsys):
+    """Before, show_progress among the settings did nothing."""
+    methods = {"SASRec": {"variant": "BPR"}}
+    spec = spec_file(
+        tmp_path, toy, seeds=[1], variants={"BPR": {"gamma": 0}}, methods=methods, ablations={}, reference="SASRec"
+    )
+    assert main(["study", f"--spec={spec}", f"--output_dir={tmp_path / 'quiet'}"]) == 0
+    assert not {"part", "training:", "evaluating:"} & {*capsys.readouterr().err.split()}
+    assert main(["study", f"--spec={spec}", f"--output_dir={tmp_path / 'shown'}", "--show_progress=True"]) == 0
+    assert {"part", "training:", "evaluating:"} <= {*capsys.readouterr().err.split()}
+
+
 @pytest.mark.slow
 def test_methods_and_seeds_may_be_added_and_settings_may_not_change(tmp_path, toy):
     variants = {"BPR": {"gamma": 0}}
