@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +57,10 @@ def report(
     runs = {folder: _load(folder, labels[folder]) for folder in paths if not of_study and folder not in to_measure}
     _check_runs(to_measure, [run.measurement for loaded in runs.values() for run in loaded], config_dict)
     by_reranker = dict.fromkeys(rerankers or REPORT_RERANKERS, REPORT_LAMBDAS if lambdas is None else lambdas)
+    if not of_study:
+        to_come = {folder: [_Reranked.by(by_reranker, labels[folder], folder / "model.pth")] for folder in to_measure}
+        there = {folder: [run.reranked for run in loaded] for folder, loaded in runs.items()}
+        _check_reranked([one for folder in paths for one in {**to_come, **there}[folder]])
     with taken(out.parent):
         _check_out(out)
         if of_study:
@@ -69,12 +73,21 @@ def report(
 
 
 def _write(out: Path, runs: Sequence[_Measured], users: int) -> None:
-    _check_once(runs)
     curves = _curves(runs)
-    if not curves:
-        raise ValueError(f"{runs[0].label} was measured without any reranker")
     title = f"Calibrated lists on {runs[0].measurement.info['dataset']}"
     write_page(out, title, curves, [Comparison(curves[0], curves)], users=users)
+
+
+class _Reranked(NamedTuple):
+    """What to call a model, and what it is or will be reranked with; its own ranking is left out."""
+
+    label: str
+    model: Path
+    rerankers: list[str]
+
+    @classmethod
+    def by(cls, rerankers: Iterable[str], label: str, model: Path) -> _Reranked:
+        return cls(label, model, [name for name in dict.fromkeys(rerankers) if name != BASE])
 
 
 class _Measured(NamedTuple):
@@ -83,6 +96,10 @@ class _Measured(NamedTuple):
     label: str
     measurement: Measurement
     training: float
+
+    @property
+    def reranked(self) -> _Reranked:
+        return _Reranked.by(self.measurement.rerankers.tolist(), self.label, Path(self.measurement.info["checkpoint"]))
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
@@ -140,17 +157,21 @@ def _measure(
     return _Measured(label, measurement, training_seconds(folder))
 
 
-def _check_once(runs: Sequence[_Measured]) -> None:
-    """ValueError if two of them are of one model and one reranker, as those of a run and of its own trade-off."""
+def _check_reranked(runs: Sequence[_Reranked]) -> None:
+    """ValueError if two are of one model and one reranker, as a run and its own trade-off are, or if there is no reranker."""
     seen: dict[tuple[Path, str], str] = {}
     for run in runs:
-        model = Path(run.measurement.info["checkpoint"]).resolve()
-        for reranker in dict.fromkeys(run.measurement.rerankers.tolist()):
+        model = run.model.resolve()
+        for reranker in run.rerankers:
             other = seen.setdefault((model, reranker), run.label)
-            if other != run.label and reranker != BASE:
+            if other != run.label:
                 raise ValueError(
                     f"{other} and {run.label} are both {reranker} of {model}, which would count twice; leave one out"
                 )
+    if not seen:
+        raise ValueError(
+            f"{runs[0].label} has no reranker but {BASE}, the model's own ranking, and so no curve: measure it with another"
+        )
 
 
 def _curves(runs: Sequence[_Measured]) -> list[Curve]:
@@ -158,6 +179,5 @@ def _curves(runs: Sequence[_Measured]) -> list[Curve]:
     return [
         Curve(name if len(runs) == 1 else f"{run.label}: {name}", name, [run.measurement], training=run.training)
         for run in runs
-        for name in dict.fromkeys(run.measurement.rerankers.tolist())
-        if name != BASE
+        for name in run.reranked.rerankers
     ]

@@ -140,6 +140,13 @@ def test_a_run_and_its_own_tradeoff_do_not_count_twice(runs, tmp_path, capsys):
     out = f"--out={tmp_path / 'page' / 'report.html'}"
     assert main(["report", runs[0], str(tmp_path / "tradeoff"), out, "--lambdas=0,1", "--rerankers=leaprec"]) == 2
     assert "are both leaprec of" in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()  # said before the users of the run are scored
+
+
+def test_a_run_without_a_reranker_is_refused_before_it_is_measured(runs, tmp_path, capsys):
+    assert main(["report", runs[0], f"--out={tmp_path / 'page' / 'report.html'}", "--rerankers=none"]) == 2
+    assert "gamma-0 has no reranker but none, the model's own ranking, and so no curve" in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
 
 
 @pytest.mark.parametrize(
