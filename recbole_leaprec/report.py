@@ -118,7 +118,7 @@ def _check_out(out: Path) -> None:
     if out.exists():
         raise ValueError(f"out: {out} is there already; name another")
     if not (out.parent / UNFINISHED).exists():
-        check_unused(out.parent, [f"{name}.csv" for name in TABLES])
+        check_unused(out.parent, [f"{name}.csv" for name in TABLES], "out")
 
 
 def _check_runs(folders: Sequence[Path], measured: Sequence[Measurement], config_dict: dict[str, Any] | None) -> None:

@@ -43,6 +43,7 @@ LAYERS = [
     {
         "cli.arguments",
         "cli.command",
+        "cli.converted",
         "cli.options",
         "cli.result_table",
         "cli.filter_options",

@@ -218,4 +218,4 @@ def test_runs_that_cannot_be_compared_are_refused(runs, toy, tmp_path, capsys):
     assert main(["report", str(tmp_path / "0"), str(tmp_path / "0"), f"--out={out}"]) == 2
     assert "named twice" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "0"), f"--out={tmp_path / '0' / 'report.html'}"]) == 2
-    assert "holds a tradeoff.csv already" in capsys.readouterr().err
+    assert f"out: {tmp_path / '0'} holds a tradeoff.csv already; name another folder" in capsys.readouterr().err

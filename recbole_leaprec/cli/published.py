@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recbole_leaprec.cli.command import loading
+from recbole_leaprec.cli.converted import left_out_line, next_line
 from recbole_leaprec.cli.filter_options import filter_options, take_filters
 from recbole_leaprec.cli.options import Folder, Whole, option
 from recbole_leaprec.common.defaults import MAX_BAD_LINES
@@ -37,13 +38,12 @@ def run_published(name: str, keys: dict[str, Any], options: dict[str, Any]) -> N
     done = convert_published(
         name, options["raw"], out, filters, max_bad=options["max_bad"], show_progress=keys.get("show_progress", True)
     )
-    left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items())
     lines = [
         *done.bad,
-        f"read {done.read:,} interactions; left out: {left_out or 'none'}",
+        f"read {done.read:,} interactions; {left_out_line(done.left_out)}",
         "",
         compared(TABLE_1[name], done.sizes),
         "",
-        f"everything is in {out}; now: leaprec --dataset={out.name} --data_path={out.parent}",
+        next_line(out),
     ]
     print("\n".join(lines))

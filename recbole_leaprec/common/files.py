@@ -136,11 +136,11 @@ def remove_empty(folders: Iterable[Path]) -> None:
         folder.rmdir()
 
 
-def check_unused(folder: Path, names: Iterable[str]) -> None:
-    """ValueError if one of these is in the folder already."""
+def check_unused(folder: Path, names: Iterable[str], option: str = "output_dir") -> None:
+    """ValueError if one of these is in the folder already; `option` is what names the folder."""
     for name in names:
         if (folder / name).exists():
-            raise ValueError(f"output_dir {folder} holds a {name} already; name another")
+            raise ValueError(f"{option}: {folder} holds a {name} already; name another folder")
 
 
 def distinct_names(folders: Sequence[Path]) -> dict[str, Path]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recbole_leaprec.cli.command import command, loading
+from recbole_leaprec.cli.converted import left_out_line, next_line
 from recbole_leaprec.cli.filter_options import filter_options, take_filters
 from recbole_leaprec.cli.options import File, Flag, Folder, Text, Whole, option
 from recbole_leaprec.common.defaults import MAX_BAD_LINES, NO_CATEGORY
@@ -86,7 +86,6 @@ def csv(
 def _told(done: Converted, out: Path) -> list[str]:
     """Five lines about what was done, with lines before them for what the user should look at."""
     written, plan = done.written, done.plan
-    left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items())
     once = [name for name, count in written.category_sizes.items() if count == 1]
     largest = ", ".join(f"{name} ({count:,} items)" for name, count in written.category_sizes.most_common(3))
     few = f"; {len(once):,} occur once: {', '.join(once[:3])}{', ...' if len(once) > 3 else ''}" if once else ""
@@ -108,8 +107,8 @@ def _told(done: Converted, out: Path) -> list[str]:
     return [
         *lines,
         f"read {done.read:,} interactions; {plan.told()[0]}; times: {plan.time_format}, from {done.times[0]} to {done.times[1]}",
-        f"left out: {left_out or 'none'}",
+        left_out_line(done.left_out),
         f"kept {written.interactions:,} interactions of {written.users:,} users with {written.items:,} items ({written.taken:,} of them taken){broken}",
         f"{written.categories:,} categories, {plan.told()[1].partition('; categories: ')[2]}; the largest: {largest}{few}{without}",
-        f"everything is in {out}; now: leaprec --dataset={shlex.quote(out.name)} --data_path={shlex.quote(str(out.parent))}",
+        next_line(out),
     ]
