@@ -53,14 +53,20 @@ class Plan:
     separator: str
     no_category: str
 
+    @property
+    def told_columns(self) -> str:
+        """The columns that are read."""
+        shown = {name: column for name, column in asdict(self.columns).items() if column is not None}
+        return f"columns: {', '.join(f'{name}={column}' for name, column in shown.items())}"
+
+    @property
+    def told_separator(self) -> str:
+        """How categories are separated."""
+        return {LIST: "as lists", WHOLE: "one per item"}.get(self.separator, f"split at {self.separator!r}")
+
     def told(self) -> list[str]:
         """The guesses as lines of text, for the user to check."""
-        shown = {name: column for name, column in asdict(self.columns).items() if column is not None}
-        between = {LIST: "as lists", WHOLE: "one per item"}.get(self.separator, f"split at {self.separator!r}")
-        return [
-            f"columns: {', '.join(f'{name}={column}' for name, column in shown.items())}",
-            f"times: {self.time_format}; categories: {between}",
-        ]
+        return [self.told_columns, f"times: {self.time_format}; categories: {self.told_separator}"]
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,9 @@ def _told(done: Converted, out: Path) -> list[str]:
         lines.append("LOOK: there is one category only, and nothing to calibrate")
     return [
         *lines,
-        f"read {done.read:,} interactions; {plan.told()[0]}; times: {plan.time_format}, from {done.times[0]} to {done.times[1]}",
+        f"read {done.read:,} interactions; {plan.told_columns}; times: {plan.time_format}, from {done.times[0]} to {done.times[1]}",
         left_out_line(done.left_out),
         f"kept {written.interactions:,} interactions of {written.users:,} users with {written.items:,} items ({written.taken:,} of them taken){broken}",
-        f"{written.categories:,} categories, {plan.told()[1].partition('; categories: ')[2]}; the largest: {largest}{few}{without}",
+        f"{written.categories:,} categories, {plan.told_separator}; the largest: {largest}{few}{without}",
         next_line(out),
     ]
