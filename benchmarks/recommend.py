@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from processes import memory
 
-from recbole_leaprec.run import Run
+from recbole_leaprec.run import Run, trained_config
 
 ENGINES = {
     "one process": ["--engine=local"],
@@ -36,7 +36,7 @@ TENTHS = 10
 
 
 def write_histories(path: Path, checkpoint: Path, arguments: argparse.Namespace) -> None:
-    dataset = Run.trained(checkpoint).dataset
+    dataset = Run.restored(checkpoint, *trained_config(checkpoint, None)).dataset
     tokens = dataset.field2id_token[dataset.iid_field][dataset.sequences.items.numpy()]
     random = np.random.default_rng(0)
     schema = pa.schema([("user", pa.string()), ("items", pa.list_(pa.string()))])

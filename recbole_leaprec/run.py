@@ -73,13 +73,8 @@ class Run:
         return cls(config, dataset, _model(config, loaders[0].dataset), *loaders, {"data": seconds}, resumed)
 
     @classmethod
-    def trained(cls, checkpoint: str | Path, changes: dict[str, Any] | None = None) -> Run:
-        """A run with the parameters of a checkpoint; ValueError as `evaluate`."""
-        content, config = trained_config(checkpoint, changes)
-        return cls.restored(checkpoint, content, config)
-
-    @classmethod
     def restored(cls, checkpoint: str | Path, content: dict[str, Any], config: LeapRecConfig) -> Run:
+        """A run with the parameters of a checkpoint, from its `trained_config`; ValueError as `evaluate`."""
         run = cls.prepare(config)
         check_fits(content, run.dataset, checkpoint)
         restore(run.model, content, checkpoint)

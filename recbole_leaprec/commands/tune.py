@@ -12,7 +12,7 @@ from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, 
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.common.defaults import SEARCHES, TRIALS
 
-_WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
+_WITH_RESUME = {"resume", "output_dir", "trials", "ray_address"}
 """Options that may be given together with `--resume`."""
 
 
@@ -36,7 +36,12 @@ _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address", "keys"}
 @option("cpus_per_trial", Number(above=0), "CPUs per trial; torch uses as many threads", 1)
 @option("gpus_per_trial", Number(), "GPUs per trial, also fractions; with 0, trials run on CPUs", 0)
 @option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
-@option("resume", Flag(), "go on with the search in output_dir, with the same settings; --trials may be larger", False)
+@option(
+    "resume",
+    Flag(),
+    "go on with the search in output_dir, with the same settings; --trials may change, but not below the trials that are done",
+    False,
+)
 @output_dir("output/tune-<time>")
 @click.pass_context
 def tune(context: click.Context, keys: dict[str, Any], resume: bool, output_dir: str | None, **options: Any) -> int | None:

@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.data import SequenceDataset, create_dataset
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.totals import Totals
 from recbole_leaprec.run_log import run_log
 
-__all__ = ["ENGINES", "Recommender", "recommend"]
+__all__ = ["Recommender", "recommend"]
 
 
 def recommend(

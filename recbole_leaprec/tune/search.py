@@ -56,7 +56,7 @@ def tune(
         early_stopping: whether ASHA stops trials that fall behind.
         concurrent: trials at a time; None for as many as the CPUs or GPUs allow.
         resume: go on with the search in `output_dir`, with the settings that it was started with. Only `trials` may be
-            changed, to run more.
+            changed, to run more or fewer, but not fewer than are done.
         show_progress: whether to show progress; None for what the settings say.
 
     Returns:

@@ -114,7 +114,6 @@ def _distribution(path: Path, key: str, kind: str, arguments: Any) -> Distributi
     where = f"{path}: {key}: {kind} is {KINDS[kind]}"
     if not isinstance(arguments, (list, tuple)):
         raise ValueError(f"{where}, and takes a list, got {arguments!r}")
-    arguments = [_number(value) for value in arguments]
     if kind == "choice":
         if not arguments:
             raise ValueError(f"{where}, got an empty one")
@@ -130,16 +129,6 @@ def _distribution(path: Path, key: str, kind: str, arguments: Any) -> Distributi
     if kind == "randint" and not all(isinstance(value, int) for value in arguments):
         raise ValueError(f"{where}: both must be whole, got {arguments!r}")
     return Distribution(kind, tuple(arguments))
-
-
-def _number(value: Any) -> Any:
-    """A text such as 1e-3 as a number, since yaml reads it as text; other values unchanged."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _multiples(low: float, high: float, step: float) -> bool:

@@ -58,6 +58,8 @@ def test_a_yaml_space_and_recboles_lines_are_read(tmp_path):
         "gamma": Distribution("choice", (0.0, 0.1)),
         "n_layers": Distribution("randint", (1, 4)),
     }
+    quoted = space_file(tmp_path, "learning_rate: {choice: [1e-3, 1.e-3, '0', inf]}\n")
+    assert read_space(quoted)["learning_rate"].arguments == (0.001, 0.001, "0", "inf")  # a text stays one
     lines = "learning_rate loguniform -8,0\nembedding_size choice [64,96 ,128]\n\n# comment\ngamma uniform 0.0,1.0\n"
     read = read_space(space_file(tmp_path, lines, "hyper.test"))
     assert read["learning_rate"].arguments == pytest.approx((math.exp(-8), 1.0))  # RecBole gives logarithms
