@@ -49,6 +49,7 @@ LAYERS = [
         "cli.filter_options",
         "cli.list_options",
         "cli.published",
+        "cli.ray_options",
     },
     {"commands"},
     {"cli", "__main__"},

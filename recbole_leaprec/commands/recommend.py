@@ -6,8 +6,9 @@ from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
 from recbole_leaprec.cli.list_options import list_rules
-from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, OneOf, Text, option
-from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH
+from recbole_leaprec.cli.options import CHECKPOINT, Count, File, Flag, option
+from recbole_leaprec.cli.ray_options import ray_options
+from recbole_leaprec.common.defaults import LIST_LENGTH
 from recbole_leaprec.settings.keys import RECOMMENDATION_KEYS, check_engine
 
 
@@ -33,9 +34,7 @@ from recbole_leaprec.settings.keys import RECOMMENDATION_KEYS, check_engine
 @list_rules
 @option("k", Count(), "items per list", LIST_LENGTH)
 @option("titles", Flag(), "whether to write the items' titles, if the model was trained with a title_field", True)
-@option("engine", OneOf(ENGINES), "local: this process; ray: several processes or machines, with Ray Data", "local")
-@option("workers", Count(), "how many processes --engine=ray starts", shown="one per CPU")
-@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@ray_options
 def recommend(keys: dict[str, Any], **options: Any) -> None:
     """Write calibrated lists for all users, or for a file of histories.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from recbole_leaprec.cli.command import command, loading
-from recbole_leaprec.cli.options import Count, File, OneOf, Text, Whole, option
-from recbole_leaprec.common.defaults import ENGINES, LIST_LENGTH, MAX_BAD_LINES
+from recbole_leaprec.cli.options import Count, File, Text, Whole, option
+from recbole_leaprec.cli.ray_options import ray_options
+from recbole_leaprec.common.defaults import LIST_LENGTH, MAX_BAD_LINES
 from recbole_leaprec.settings.keys import RERANK_KEYS, check_engine, check_target, default_settings
 
 
@@ -50,9 +51,7 @@ from recbole_leaprec.settings.keys import RERANK_KEYS, check_engine, check_targe
     shown="guessed",
 )
 @option("max_bad", Whole(), "how many unreadable lines a file may have", MAX_BAD_LINES)
-@option("engine", OneOf(ENGINES), "local: this process; ray: several processes or machines, with Ray Data", "local")
-@option("workers", Count(), "how many processes --engine=ray starts", shown="one per CPU")
-@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@ray_options
 def rerank(keys: dict[str, Any], **options: Any) -> None:
     """Make calibrated lists from the candidates of any recommender: a table of users, items and scores.
 

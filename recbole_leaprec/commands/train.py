@@ -8,7 +8,8 @@ import click
 
 from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import command, is_given, loading
-from recbole_leaprec.cli.options import Count, Folder, Number, OneOf, Text, option
+from recbole_leaprec.cli.options import Count, Folder, Number, OneOf, option
+from recbole_leaprec.cli.ray_options import RAY_ADDRESS
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.commands import command_names
 from recbole_leaprec.common.defaults import ENGINES
@@ -40,7 +41,7 @@ Every key of RecBole and the plugin works as --key=value, and in yaml files: --c
 )
 @option("cpus_per_worker", Number(above=0), "CPUs per worker of --engine=ray", 1.0)
 @option("gpus_per_worker", Number(), "GPUs per worker of --engine=ray", 0.0)
-@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@RAY_ADDRESS
 @click.pass_context
 def train(
     context: click.Context,

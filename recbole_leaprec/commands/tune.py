@@ -9,6 +9,7 @@ import click
 from recbole_leaprec.cli.arguments import take_config_files
 from recbole_leaprec.cli.command import INTERRUPTED, command, folder_for, is_given, loading, program
 from recbole_leaprec.cli.options import Count, File, Flag, Number, OneOf, Text, option, output_dir
+from recbole_leaprec.cli.ray_options import RAY_ADDRESS
 from recbole_leaprec.cli.result_table import show_result
 from recbole_leaprec.common.defaults import SEARCHES, TRIALS
 
@@ -35,7 +36,7 @@ _WITH_RESUME = {"resume", "output_dir", "trials", "ray_address"}
 @option("concurrent", Count(), "how many trials run at the same time", shown="as many as fit")
 @option("cpus_per_trial", Number(above=0), "CPUs per trial; torch uses as many threads", 1)
 @option("gpus_per_trial", Number(), "GPUs per trial, also fractions; with 0, trials run on CPUs", 0)
-@option("ray_address", Text(), "address of an existing Ray cluster, host:port; or set RAY_ADDRESS", shown="a local cluster")
+@RAY_ADDRESS
 @option(
     "resume",
     Flag(),
