@@ -69,7 +69,7 @@ def fields_of(path: str | Path, config: Any) -> list[str]:
     return fields
 
 
-def read_text(path: str | Path, config: Any, fields: Collection[str]) -> pd.DataFrame:
+def read_texts(path: str | Path, config: Any, fields: Collection[str]) -> pd.DataFrame:
     """These fields of an atomic file, as text.
 
     Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
@@ -100,7 +100,7 @@ def read_typed(path: str | Path, config: Any, types: Mapping[str, str]) -> pd.Da
     table = _read_with_arrow(path, config, names, types)
     if table is not None:
         return pd.DataFrame({field: table[field].to_pandas() for field in types}, copy=False)
-    frame = read_text(path, config, types)
+    frame = read_texts(path, config, types)
     for field, kind in types.items():
         if kind == FLOAT:
             frame[field] = _numbers(frame[field], path, field == config["TIME_FIELD"])

@@ -16,7 +16,7 @@ from recbole_leaprec.cluster import connected
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.tables import Table
 from recbole_leaprec.quick_start import run_leaprec
-from recbole_leaprec.recommend import Recommender, engines
+from recbole_leaprec.recommend import Recommender, chunk_workers
 from recbole_leaprec.recommend.catalogue import Catalogue, ItemIds
 from recbole_leaprec.recommend.deal import deal
 from recbole_leaprec.recommend.file_workers import NODE
@@ -172,14 +172,14 @@ def test_both_nodes_make_lists_and_none_is_lost_with_a_node(trained, tmp_path, m
         [(f"new{u}", [items[(u * 7 + step) % 40] for step in range(1 + u % 9)]) for u in range(20_000)],
         columns=["user", "items"],
     )
-    monkeypatch.setattr(engines, "BATCH", 20)
-    monkeypatch.setattr(engines, "CHUNK", 2)
+    monkeypatch.setattr(chunk_workers, "BATCH", 20)
+    monkeypatch.setattr(chunk_workers, "CHUNK", 2)
     batches = [histories.iloc[start : start + 20] for start in range(0, len(histories), 20)]
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     made: dict[str, int] = {}
     parts = []
     with two_nodes(tmp_path / "ray") as (address, second), connected(address):
-        for rows in engines.ray_data(batches, arguments, workers=2, out=tmp_path / "lists.parquet"):
+        for rows in chunk_workers.ray_data(batches, arguments, workers=2, out=tmp_path / "lists.parquet"):
             parts.append(rows)
             for node, count in rows[NODE].value_counts().items():
                 made[node] = made.get(node, 0) + count
@@ -221,7 +221,7 @@ def test_a_cluster_with_one_cpu_makes_lists(trained, tmp_path):
     histories = pd.DataFrame({"user": ["a", "b"], "items": [["i1", "i2"], ["i3"]]})
     arguments = {"checkpoint": str(trained), "changes": {}, "k": 10}
     with one_node(tmp_path / "ray") as address, connected(address):
-        lists = pd.concat(engines.ray_data([histories], arguments, workers=None, out=tmp_path / "lists.parquet"))
+        lists = pd.concat(chunk_workers.ray_data([histories], arguments, workers=None, out=tmp_path / "lists.parquet"))
     pd.testing.assert_frame_equal(lists.drop(columns=NODE), Recommender(**arguments)(histories))
 
 

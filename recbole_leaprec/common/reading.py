@@ -139,7 +139,7 @@ def read_yaml(path: str | Path, what: str) -> Any:
         raise ValueError(f"{what} {path} is not yaml: {error}") from error
 
 
-def read_lines(path: str | Path, what: str) -> dict[str, Any]:
+def read_settings(path: str | Path, what: str) -> dict[str, Any]:
     """The `key: value` lines of a yaml file; ValueError if it holds anything else."""
     content = read_yaml(path, what)
     if not isinstance(content, dict):

@@ -20,7 +20,7 @@ from recbole.data.interaction import Interaction
 from recbole.utils import FeatureType
 from torch import Tensor
 
-from recbole_leaprec.atomic_files import TOKEN, columns_of, fields_of, how_to_mend, read_text
+from recbole_leaprec.atomic_files import TOKEN, columns_of, fields_of, how_to_mend, read_texts
 from recbole_leaprec.common.did_you_mean import did_you_mean
 from recbole_leaprec.compat import RECBOLE_PROPERTIES, CompatDataset
 from recbole_leaprec.core.categories import ItemCategories
@@ -293,7 +293,7 @@ class SequenceDataset(CompatDataset):
         if field is None:
             return tokens
         path = Path(self.dataset_path) / f"{self.dataset_name}.item"
-        rows = read_text(path, self.config, {self.iid_field, field}).drop_duplicates(self.iid_field).dropna()
+        rows = read_texts(path, self.config, {self.iid_field, field}).drop_duplicates(self.iid_field).dropna()
         names = dict(zip(rows[self.iid_field], rows[field], strict=True))
         return [names.get(token, token) for token in tokens]
 

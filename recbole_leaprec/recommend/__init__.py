@@ -65,7 +65,7 @@ def recommend(
             bad row was found. A file is written completely or not at all.
     """
     from recbole_leaprec.common.parquet_folder import check_folders
-    from recbole_leaprec.recommend import engines
+    from recbole_leaprec.recommend import chunk_workers
     from recbole_leaprec.recommend.histories import check_file, of_dataset, of_file
     from recbole_leaprec.recommend.rules import read_rules
     from recbole_leaprec.recommend.writer import check_out
@@ -99,7 +99,9 @@ def recommend(
     else:
         out, totals = Path(out), Totals()
         frames = (
-            of_dataset(_built(recommender.config), engines.BATCH) if histories is None else of_file(histories, engines.BATCH)
+            of_dataset(_built(recommender.config), chunk_workers.BATCH)
+            if histories is None
+            else of_file(histories, chunk_workers.BATCH)
         )
         batches = _counted(frames, totals)
         if engine == "local":
@@ -108,7 +110,7 @@ def recommend(
             from recbole_leaprec.cluster import connected
 
             with connected(ray_address):
-                lists = engines.ray_data(batches, arguments, workers, out)
+                lists = chunk_workers.ray_data(batches, arguments, workers, out)
                 _write(lists, out, recommender.has_titles, show_progress, totals)
     examples = ", ".join(map(repr, recommender.dataset.items[1:4]))
     unknown = (

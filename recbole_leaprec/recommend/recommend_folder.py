@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from recbole_leaprec.cluster import connected
 from recbole_leaprec.common.parquet_folder import checked_folder
-from recbole_leaprec.recommend import engines
+from recbole_leaprec.recommend import chunk_workers
 from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, check_schema, check_users
 from recbole_leaprec.recommend.list_folder import ListFolder, file_fingerprint, fingerprint, packed
@@ -66,7 +66,7 @@ def recommend_folder(
     with connected(ray_address):
         for counted in make_lists(
             source, footers, [name for name in columns if name in schema.names], lists, FolderRecommender,
-            {"batch": engines.BATCH, "arguments": arguments}, workers,
+            {"batch": chunk_workers.BATCH, "arguments": arguments}, workers,
             packed(list_schema(recommender.has_titles).empty_table(), totals.numbers()), show_progress,
         ):  # fmt: skip
             totals.add(counted)

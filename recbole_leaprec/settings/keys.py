@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from recbole_leaprec.common.defaults import ENGINES, SMALLEST_BETA
 from recbole_leaprec.common.did_you_mean import did_you_mean, unknown_name
-from recbole_leaprec.common.reading import parse_yaml, read_lines
+from recbole_leaprec.common.reading import parse_yaml, read_settings
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
 from recbole_leaprec.settings.dropout import AUTO
 from recbole_leaprec.settings.lr_schedule import SCHEDULES
@@ -351,5 +351,5 @@ def read_config_files(paths: Iterable[str | Path]) -> dict[str, Any]:
     for path in paths:
         if not Path(path).is_file():
             raise ValueError(f"config file {path} does not exist (config_files)")
-        settings.update(read_lines(path, "config file"))
+        settings.update(read_settings(path, "config file"))
     return settings

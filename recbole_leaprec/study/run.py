@@ -17,7 +17,7 @@ from recbole_leaprec.analysis.measure import measure
 from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.common.defaults import EXPLORED_USERS
 from recbole_leaprec.common.files import taken, write_yaml
-from recbole_leaprec.common.reading import read_lines
+from recbole_leaprec.common.reading import read_settings
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
@@ -93,7 +93,7 @@ def _describe(plan: Spec) -> Description:
 
 def report_study(folder: Path, out: Path, users: int = EXPLORED_USERS) -> None:
     """Write the page of a study, with tables and pictures, from the parts that are done."""
-    plan = Spec.of(read_lines(folder / SPEC, "the study"))
+    plan = Spec.of(read_settings(folder / SPEC, "the study"))
     if plan.content.get("datasets"):
         raise ValueError(
             f"{folder} is a study of several datasets; name the folder of one: {', '.join(plan.content['datasets'])}"
@@ -108,7 +108,7 @@ def _check_folder(plan: Spec, folder: Path) -> None:
     """ValueError if the folder holds anything but this kind of study."""
     datasets = plan.content.get("datasets")
     if (folder / SPEC).exists():
-        before = read_lines(folder / SPEC, "the study").get("datasets")
+        before = read_settings(folder / SPEC, "the study").get("datasets")
         if bool(before) != bool(datasets):
             kinds = {True: "a study of several datasets", False: "a study of one dataset"}
             raise ValueError(
@@ -126,7 +126,7 @@ def _check_models(plan: Spec, folder: Path) -> None:
         model = folder / part.name / "model"
         if not (model / "result.json").exists() and not (model / STATE).exists():  # training starts anew
             continue
-        before = read_lines(model / "config.yaml", "config file")
+        before = read_settings(model / "config.yaml", "config file")
         now = part.config.plain()
         for key in sorted((before.keys() | now.keys()) - NO_PART_OF_LISTS - {"title_field"}):
             if before.get(key) != now.get(key) and now.get(key) != AUTO:  # AUTO: the data decided

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from recbole_leaprec.common.files import write_csv, write_json, write_yaml, written_whole
-from recbole_leaprec.common.reading import read_json, read_lines, reading
+from recbole_leaprec.common.reading import read_json, read_settings, reading
 from recbole_leaprec.settings.keys import MACHINE_KEYS
 from recbole_leaprec.tune.objective import OUT_OF_BOUND
 from recbole_leaprec.tune.plot import parallel_coordinates
@@ -91,7 +91,7 @@ def settle(folder: Path, finished: pd.DataFrame, settings: SearchSettings) -> di
     """Copy the winner's checkpoint to `best/` and its settings to best.yaml; returns the `best` of `search.json`."""
     winner = _read(folder / "trials" / finished.iloc[0]["trial"] / "trial.json")
     source = folder / "trials" / winner["trial"]
-    config = read_lines(source / "config.yaml", "config file")
+    config = read_settings(source / "config.yaml", "config file")
     if winner.get("lambda") is not None:
         config |= {"rerank_lambda": winner["lambda"], "target_skl": None}
     config.pop("gpu_id")  # Ray gave this GPU to the trial; show_progress was off there, too

@@ -16,7 +16,7 @@ import pytest
 
 from recbole_leaprec.cli import main
 from recbole_leaprec.common.parquet_folder import Folder
-from recbole_leaprec.recommend import engines, recommend
+from recbole_leaprec.recommend import chunk_workers, recommend
 from recbole_leaprec.recommend.file_workers import NODE
 from recbole_leaprec.recommend.list_folder import FINISHED, STARTED
 from tests.recommend.test_model_file import train
@@ -155,7 +155,7 @@ def kill_when_both_work(folder, node, done):
 @pytest.mark.ray
 @pytest.mark.slow
 def test_both_nodes_work_on_a_folder_and_no_list_is_lost_or_there_twice_when_one_dies(checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "BATCH", 5)  # long enough for both nodes to come to work
+    monkeypatch.setattr(chunk_workers, "BATCH", 5)  # long enough for both nodes to come to work
     source, out, done = write_folder(tmp_path / "in", 80, users=400), tmp_path / "out", threading.Event()
     with two_nodes(tmp_path / "ray") as (address, second):
         killer = threading.Thread(target=kill_when_both_work, args=(out, second, done))
@@ -328,7 +328,7 @@ def s3(tmp_path, monkeypatch):
 @pytest.mark.ray
 @pytest.mark.slow
 def test_folders_on_s3_and_no_list_is_lost_or_there_twice_when_a_node_dies(checkpoint, tmp_path, monkeypatch, s3):
-    monkeypatch.setattr(engines, "BATCH", 5)  # long enough for both nodes to come to work
+    monkeypatch.setattr(chunk_workers, "BATCH", 5)  # long enough for both nodes to come to work
     local, done = write_folder(tmp_path / "in", 80, users=400), threading.Event()
     pa.fs.copy_files(str(local), f"{s3}/in")
     out = f"{s3}/some/where/out"

@@ -13,7 +13,7 @@ from recbole_leaprec import evaluate, miscalibration, sequential_preference
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.data import create_dataset
 from recbole_leaprec.quick_start import run_leaprec
-from recbole_leaprec.recommend import Recommender, engines, recommend
+from recbole_leaprec.recommend import Recommender, chunk_workers, recommend
 from recbole_leaprec.recommend.histories import of_file
 from recbole_leaprec.recommend.writer import open_writer
 from tests import reference
@@ -149,8 +149,8 @@ def test_a_trec_run_refuses_names_with_spaces_or_line_breaks_of_users_and_of_ite
 @pytest.mark.ray
 def test_ray_makes_the_same_file_to_the_last_byte(trained, tmp_path, monkeypatch):
     checkpoint, _ = trained
-    monkeypatch.setattr(engines, "CHUNK", 2)
-    monkeypatch.setattr(engines, "BATCH", 4)
+    monkeypatch.setattr(chunk_workers, "CHUNK", 2)
+    monkeypatch.setattr(chunk_workers, "BATCH", 4)
     for engine in ("local", "ray"):
         for suffix in ("parquet", "csv"):
             out = tmp_path / f"{engine}.{suffix}"
@@ -270,7 +270,7 @@ def test_a_user_without_enough_items_gets_a_shorter_list(trained, tmp_path):
 
 def test_users_who_have_seen_nearly_everything_are_counted_once_in_all(trained, tmp_path, caplog, monkeypatch):
     checkpoint, dataset = trained
-    monkeypatch.setattr(engines, "BATCH", 1)
+    monkeypatch.setattr(chunk_workers, "BATCH", 1)
     items = dataset.field2id_token["item_id"][1:].tolist()
     pd.DataFrame({"user": list("abc"), "items": [items, items[1:], items[:3]]}).to_parquet(tmp_path / "h.parquet")
     result = recommend(checkpoint, tmp_path / "lists.csv", histories=tmp_path / "h.parquet", show_progress=False)

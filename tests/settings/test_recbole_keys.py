@@ -4,7 +4,7 @@ import pytest
 
 from recbole_leaprec.cli import main
 from recbole_leaprec.cli.arguments import read_value
-from recbole_leaprec.common.reading import read_lines
+from recbole_leaprec.common.reading import read_settings
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.settings.keys import PLUGIN_KEYS, PROPERTIES, RECBOLE_KEYS, check_values, known_keys
 from recbole_leaprec.settings.recbole_keys import EXCEPTIONS, is_interval, kind_of, recbole_defaults
@@ -29,7 +29,7 @@ def test_every_default_of_recbole_is_a_value_that_its_key_takes():
 def test_every_setting_of_our_own_is_a_value_that_its_key_takes():
     for folder in ("model", "dataset", "recipes", "."):
         for file in (PROPERTIES / folder).glob("*.yaml"):
-            check_values(read_lines(file, "file"))
+            check_values(read_settings(file, "file"))
 
 
 def test_exceptions_are_keys_that_there_are():
