@@ -226,14 +226,19 @@ def convert_csv(
         catalogue.add(item)
     kept = filters.apply(events, catalogue)
     written = write_dataset(out, kept, catalogue, filters)
+    users = [kept.users[code] for code in np.unique(kept.user)]
+    items = [kept.items[code] for code in np.unique(kept.item)]
     return Converted(
-        plan, len(events), kept.left_out, written, [one.told() for one in bad.values() if one.count],
-        unknown[:3], len({*unknown} & {kept.items[code] for code in np.unique(kept.item)}), (_shown(kept.time.min()), _shown(kept.time.max())),
-        _like_missing({
-            "user": (kept.users[code] for code in np.unique(kept.user)), "item": (kept.items[code] for code in np.unique(kept.item)),
-            "category": written.category_sizes,
-        }),
-    )  # fmt: skip
+        plan=plan,
+        read=len(events),
+        left_out=kept.left_out,
+        written=written,
+        bad=[one.told() for one in bad.values() if one.count],
+        unknown_items=unknown[:3],
+        unknown_kept=len({*unknown} & {*items}),
+        times=(_shown(kept.time.min()), _shown(kept.time.max())),
+        like_missing=_like_missing({"user": users, "item": items, "category": written.category_sizes}),
+    )
 
 
 def _like_missing(names: Mapping[str, Iterable[str]]) -> list[str]:

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -63,25 +64,29 @@ class FolderWorker:
         return pa.table({NAME: [name], CONTENT: pa.array([content], pa.large_binary()), ERROR: [error]})
 
 
-def make_lists(
-    source: Folder,
-    footers: Mapping[str, Footer],
-    columns: Sequence[str],
-    out: ListFolder,
-    worker: type[FolderWorker],
-    arguments: Mapping[str, Any],
-    workers: int | None,
-    empty: bytes,
-    show_progress: bool = True,
-) -> list[dict[str, Any]]:
-    """Make the lists that do not exist yet, over the connected cluster.
+@dataclass(frozen=True)
+class Work:
+    """Files to make lists of, and who makes them.
 
-    Args:
+    Attributes:
         footers: the footers of the source files, by name.
         columns: the columns to read.
         worker: created once per process, with `arguments` and the files' names and rows.
         workers: number of processes, one CPU each; None for one per CPU.
         empty: the content to write for a source file without rows, since Ray Data returns nothing for it.
+    """
+
+    source: Folder
+    footers: Mapping[str, Footer]
+    columns: Sequence[str]
+    worker: type[FolderWorker]
+    arguments: Mapping[str, Any]
+    workers: int | None
+    empty: bytes
+
+
+def make_lists(work: Work, out: ListFolder, show_progress: bool = True) -> list[dict[str, Any]]:
+    """Make the lists that do not exist yet, over the connected cluster.
 
     Returns:
         The counts of each file.
@@ -89,15 +94,15 @@ def make_lists(
     Raises:
         ValueError: a file is bad; the message is the worker's. Files that are done are kept.
     """
-    rows = {name: footer.rows for name, footer in footers.items()}
+    rows = {name: footer.rows for name, footer in work.footers.items()}
     out.begin()
     for name in out.missing({name: None for name, count in rows.items() if not count}):
-        out.folder.write_whole(name, empty)
+        out.folder.write_whole(name, work.empty)
     failures = 0
     with _progress(out, rows, show_progress):
         while missing := out.missing(rows):
             try:
-                _run(source, {name: rows[name] for name in missing}, columns, out.folder, worker, arguments, workers)
+                _run(work, {name: rows[name] for name in missing}, out.folder)
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, ValueError):
                     raise ValueError(str(error.cause).splitlines()[0]) from error  # the other lines are Ray's
@@ -113,25 +118,21 @@ def make_lists(
     return out.finish(rows)
 
 
-def _run(
-    source: Folder,
-    rows: Mapping[str, int],
-    columns: Sequence[str],
-    out: Folder,
-    worker: type[FolderWorker],
-    arguments: Mapping[str, Any],
-    workers: int | None,
-) -> None:
-    """Send these files through Ray Data."""
-    names = {source.path_of(name): name for name in rows}
-    workers = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(names))
+def _run(work: Work, rows: Mapping[str, int], out: Folder) -> None:
+    """Send files with so many rows through Ray Data."""
+    names = {work.source.path_of(name): name for name in rows}
+    workers = min(work.workers or int(ray.cluster_resources().get("CPU", 1)), len(names))
     with quiet_data(), _a_block_per_file():
         read = ray.data.read_parquet(
-            list(names), filesystem=source.filesystem, include_paths=True, partitioning=None, override_num_blocks=len(names)
+            list(names),
+            filesystem=work.source.filesystem,
+            include_paths=True,
+            partitioning=None,
+            override_num_blocks=len(names),
         )
-        made = read.select_columns([*columns, PATH]).map_batches(
-            worker,
-            fn_constructor_kwargs={**arguments, "names": names, "rows": rows},
+        made = read.select_columns([*work.columns, PATH]).map_batches(
+            work.worker,
+            fn_constructor_kwargs={**work.arguments, "names": names, "rows": rows},
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
             batch_size=None,
             batch_format="pyarrow",

@@ -10,7 +10,7 @@ import pyarrow as pa
 from recbole_leaprec.cluster import connected
 from recbole_leaprec.common.parquet_folder import checked_folder
 from recbole_leaprec.recommend import chunk_workers
-from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
+from recbole_leaprec.recommend.folder_workers import FolderWorker, Work, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, check_schema, check_users
 from recbole_leaprec.recommend.list_folder import ListFolder, file_fingerprint, fingerprint, packed
 from recbole_leaprec.recommend.recommender import Recommender
@@ -63,11 +63,16 @@ def recommend_folder(
     lists = ListFolder.at(out, settings)
     schema = next(iter(footers.values())).schema
     totals = Totals()
+    work = Work(
+        source=source,
+        footers=footers,
+        columns=[name for name in columns if name in schema.names],
+        worker=FolderRecommender,
+        arguments={"batch": chunk_workers.BATCH, "arguments": arguments},
+        workers=workers,
+        empty=packed(list_schema(recommender.has_titles).empty_table(), totals.numbers()),
+    )
     with connected(ray_address):
-        for counted in make_lists(
-            source, footers, [name for name in columns if name in schema.names], lists, FolderRecommender,
-            {"batch": chunk_workers.BATCH, "arguments": arguments}, workers,
-            packed(list_schema(recommender.has_titles).empty_table(), totals.numbers()), show_progress,
-        ):  # fmt: skip
+        for counted in make_lists(work, lists, show_progress):
             totals.add(counted)
     return totals

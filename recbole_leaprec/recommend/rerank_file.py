@@ -105,8 +105,9 @@ def rerank_file(
         catalogue = _read_items(table, category_separator, BadLines(table.path, max_bad), show_progress)
         option, tastes = ("histories", histories) if preferences is None else ("preferences", preferences)
         done = rerank_folder(
-            candidates, catalogue, tastes or "", option, out, wanted, max_bad, workers, ray_address, show_progress
-        )
+            candidates, catalogue, tastes or "", option=option, out=out, wanted=wanted, max_bad=max_bad, workers=workers,
+            ray_address=ray_address, show_progress=show_progress,
+        )  # fmt: skip
         return {**done, "lambda": wanted.reranking.lam, "seconds": time.perf_counter() - started, "out": str(out)}
     out = check_out(out)
     paths = {"candidates": candidates, "items": items, "histories": histories, "preferences": preferences}

@@ -21,7 +21,7 @@ from recbole_leaprec.common.parquet_folder import Folder, checked_folder
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.recommend.arrow_table import ArrowTable
 from recbole_leaprec.recommend.catalogue import ITEM, Catalogue, ItemIds, coded
-from recbole_leaprec.recommend.folder_workers import FolderWorker, make_lists
+from recbole_leaprec.recommend.folder_workers import FolderWorker, Work, make_lists
 from recbole_leaprec.recommend.histories import ITEMS, USER
 from recbole_leaprec.recommend.list_folder import ListFolder, fingerprint, packed
 from recbole_leaprec.recommend.parts import tastes_of
@@ -95,6 +95,7 @@ def rerank_folder(
     candidates: str | Path,
     catalogue: Catalogue,
     tastes: str | Path,
+    *,
     option: str,
     out: str | Path,
     wanted: Wanted,
@@ -104,6 +105,9 @@ def rerank_folder(
     show_progress: bool,
 ) -> dict[str, Any]:
     """Make lists for all files of a folder; returns `users`, the mean `skl`, and `told`: sentences about problems.
+
+    Args:
+        tastes: the folder of histories or of preferences; `option` says which.
 
     Raises:
         ValueError: a folder or a file is bad, or the two folders have files of different names.
@@ -123,12 +127,17 @@ def rerank_folder(
     lists = ListFolder.at(out, settings)
     counts = Counts(source=PREFERENCE) if option == PREFERENCES else Counts()
     sums = dict.fromkeys((UNKNOWN, BAD, SKL, CALIBRATED), 0.0)
-    arguments = {"catalogue": catalogue, "wanted": wanted, "tastes": likes, "option": option, "max_bad": max_bad}
-    empty = packed(list_schema(titles=False).empty_table(), {**counts.numbers(), **sums})
+    work = Work(
+        source=source,
+        footers=footers,
+        columns=(USER, ITEM, SCORE),
+        worker=FolderReranker,
+        arguments={"catalogue": catalogue, "wanted": wanted, "tastes": likes, "option": option, "max_bad": max_bad},
+        workers=workers,
+        empty=packed(list_schema(titles=False).empty_table(), {**counts.numbers(), **sums}),
+    )
     with connected(ray_address):
-        for counted in make_lists(
-            source, footers, (USER, ITEM, SCORE), lists, FolderReranker, arguments, workers, empty, show_progress
-        ):
+        for counted in make_lists(work, lists, show_progress):
             counts.add({name: counted[name] for name in counts.numbers()})
             sums = {name: value + counted[name] for name, value in sums.items()}
     lines = [
