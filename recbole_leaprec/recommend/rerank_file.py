@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -85,8 +85,6 @@ def rerank_file(
         ValueError: bad arguments or files. Then nothing is written, except files of a folder that were made before a
             bad one was found.
     """
-    from recbole_leaprec.cluster import connected
-
     started = time.perf_counter()
     wanted = Wanted(reranking or Wanted().reranking, k, alpha, beta)
     check_count("k", k)
@@ -111,24 +109,45 @@ def rerank_file(
         return {**done, "lambda": wanted.reranking.lam, "seconds": time.perf_counter() - started, "out": str(out)}
     out = check_out(out)
     paths = {"candidates": candidates, "items": items, "histories": histories, "preferences": preferences}
-    tables = {name: Table(path) for name, path in paths.items() if path is not None}
+    done = _rerank_tables(
+        {name: Table(path) for name, path in paths.items() if path is not None}, out, wanted=wanted, target_skl=target_skl,
+        category_separator=category_separator, max_bad=max_bad, ray=engine == "ray", workers=workers, ray_address=ray_address,
+        show_progress=show_progress,
+    )  # fmt: skip
+    return {**done, "seconds": time.perf_counter() - started, "out": str(out)}
+
+
+def _rerank_tables(
+    tables: Mapping[str, Table],
+    out: Path,
+    *,
+    wanted: Wanted,
+    target_skl: float | None,
+    category_separator: str | None,
+    max_bad: int,
+    ray: bool,
+    workers: int | None,
+    ray_address: str | None,
+    show_progress: bool,
+) -> dict[str, Any]:
+    """Write the lists of tables of candidates, items, and histories or preferences; returns as `rerank_folder`, with the `lambda`."""
+    from recbole_leaprec.cluster import connected
+
+    tastes = "preferences" if "preferences" in tables else "histories"
     bad = {name: BadLines(table.path, max_bad) for name, table in tables.items()}
     ids = ItemIds(_read_items(tables["items"], category_separator, bad["items"], show_progress))
-    counts = Counts(source=PREFERENCE) if preferences is not None else Counts()
-    with (
-        scratch_folder(out) as scratch,
-        connected(ray_address) if engine == "ray" else nullcontext(),
-    ):
+    counts = Counts(source=PREFERENCE) if tastes == "preferences" else Counts()
+    with scratch_folder(out) as scratch, connected(ray_address) if ray else nullcontext():
         count = min(max(1, math.ceil(tables["candidates"].rows_about() / PART)), MOST_PARTS)
         rows = candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress)
-        deal(read_all(candidates, "a table of candidates", rows), scratch, CANDIDATES, count)
-        if preferences is None:
-            rows = history_rows(tables["histories"], ids, counts, bad["histories"], show_progress)
+        deal(read_all(tables["candidates"].path, "a table of candidates", rows), scratch, CANDIDATES, count)
+        if tastes == "histories":
+            rows = history_rows(tables[tastes], ids, counts, bad[tastes], show_progress)
         else:
-            rows = share_rows(tables["preferences"], ids.catalogue(), bad["preferences"], show_progress)
-        deal(read_all(preferences or histories or "", "a table of what users like", rows), scratch, TASTES, count)
+            rows = share_rows(tables[tastes], ids.catalogue(), bad[tastes], show_progress)
+        deal(read_all(tables[tastes].path, "a table of what users like", rows), scratch, TASTES, count)
         counts.unknown_items.update(ids.unknown)
-        parts = Parts(scratch, count, ids.catalogue(), workers, engine == "ray")
+        parts = Parts(scratch, count, ids.catalogue(), workers, ray)
         if target_skl is not None:
             lam, _ = smallest_lambda(lambda lambdas: parts.mean_skl(wanted, lambdas), target_skl)
             wanted = replace(wanted, reranking=replace(wanted.reranking, lam=lam))
@@ -141,7 +160,6 @@ def rerank_file(
                 bar.update()
     return {
         "users": counts.users, "lambda": wanted.reranking.lam, "skl": skl / calibrated if calibrated else None,
-        "seconds": time.perf_counter() - started, "out": str(out),
         "told": [*(one.told() for one in bad.values() if one.count), *counts.told()],
     }  # fmt: skip
 
