@@ -151,15 +151,12 @@ def _rerank_tables(
         if target_skl is not None:
             lam, _ = smallest_lambda(lambda lambdas: parts.mean_skl(wanted, lambdas), target_skl)
             wanted = replace(wanted, reranking=replace(wanted.reranking, lam=lam))
-        skl, calibrated = 0.0, 0
         with open_writer(out) as writer, tqdm(total=count, desc="reranking", unit="part", disable=not show_progress) as bar:
             for lists in parts.lists(wanted, counts):
                 writer.write(lists)
-                first = lists.loc[lists["rank"] == 1, "skl"]
-                skl, calibrated = skl + float(first.sum()), calibrated + int(first.notna().sum())
                 bar.update()
     return {
-        "users": counts.users, "lambda": wanted.reranking.lam, "skl": skl / calibrated if calibrated else None,
+        "users": counts.users, "lambda": wanted.reranking.lam, "skl": counts.mean_skl,
         "told": [*(one.told() for one in bad.values() if one.count), *counts.told()],
     }  # fmt: skip
 

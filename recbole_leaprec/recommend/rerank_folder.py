@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from recbole_leaprec.cluster import connected
@@ -31,7 +30,7 @@ from recbole_leaprec.recommend.rerank_part import PREFERENCE, Candidates, Counts
 from recbole_leaprec.recommend.tastes import Histories, Tastes
 from recbole_leaprec.recommend.writer import list_schema
 
-UNKNOWN, BAD, SKL, CALIBRATED = "unknown", "bad", "skl", "calibrated"
+UNKNOWN, BAD = "unknown", "bad"
 PREFERENCES = "preferences"
 
 
@@ -62,13 +61,10 @@ class FolderReranker(FolderWorker):
         tastes = self._read_tastes(name, different, ids, counts, bad[1])
         reranker = PartReranker(ids.catalogue(), self._wanted) if ids.unknown else self._reranker
         lists = reranker.lists(candidates, tastes, counts)
-        first = lists.filter(pc.equal(lists["rank"], 1))["skl"].to_numpy()
         return lists.cast(list_schema(titles=False)), {
             **counts.numbers(),
             UNKNOWN: len(ids.unknown),
             BAD: sum(one.count for one in bad),
-            SKL: float(np.nansum(first)),
-            CALIBRATED: int(np.isfinite(first).sum()),
         }
 
     def _read_tastes(self, name: str, users: pa.Array, ids: ItemIds, counts: Counts, bad: BadLines) -> Tastes:
@@ -126,7 +122,7 @@ def rerank_folder(
     }  # fmt: skip
     lists = ListFolder.at(out, settings)
     counts = Counts(source=PREFERENCE) if option == PREFERENCES else Counts()
-    sums = dict.fromkeys((UNKNOWN, BAD, SKL, CALIBRATED), 0.0)
+    sums = dict.fromkeys((UNKNOWN, BAD), 0)
     work = Work(
         source=source,
         footers=footers,
@@ -147,9 +143,8 @@ def rerank_folder(
             "items, those of each file counted, have no row among the items and count as items without a category",
         ),
     ]
-    told = [f"{int(count):,} {text}" for count, text in lines if count]
-    skl = sums[SKL] / sums[CALIBRATED] if sums[CALIBRATED] else None
-    return {"users": counts.users, "skl": skl, "told": [*told, *counts.told()]}
+    told = [f"{count:,} {text}" for count, text in lines if count]
+    return {"users": counts.users, "skl": counts.mean_skl, "told": [*told, *counts.told()]}
 
 
 def _check(option: str) -> Any:

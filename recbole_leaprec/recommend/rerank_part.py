@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -34,10 +34,13 @@ class Counts:
 
     Attributes:
         users: the number of users who got a list.
+        calibrated, skl: the number of users whose list has an S_KL, and the sum of S_KL over them.
         source: the name of what users have: `HISTORY` or `PREFERENCE`.
     """
 
     users: int = 0
+    calibrated: int = 0
+    skl: float = 0.0
     incomplete: int = 0
     repeated: int = 0
     without_score: int = 0
@@ -62,11 +65,16 @@ class Counts:
         ]
         return [f"{count:,} {text}" for count, text in lines if count]
 
-    def numbers(self) -> dict[str, int]:
-        """The counts that can be summed over parts."""
-        return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), int)}
+    @property
+    def mean_skl(self) -> float | None:
+        """The mean S_KL of the lists; None if no list has one."""
+        return self.skl / self.calibrated if self.calibrated else None
 
-    def add(self, numbers: dict[str, int]) -> None:
+    def numbers(self) -> dict[str, float]:
+        """The counts that can be summed over parts."""
+        return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), int | float)}
+
+    def add(self, numbers: Mapping[str, float]) -> None:
         for name, value in numbers.items():
             setattr(self, name, getattr(self, name) + value)
 
@@ -150,9 +158,11 @@ class PartReranker:
             listed = lists[0]
             counts.repeated += block.repeated
             row, place = (value.numpy() for value in (listed != 0).nonzero(as_tuple=True))
-            unknown = (p == 0).all(1)
-            counts.without_history += int((unknown & (listed[:, 0] != 0)).sum())
+            unknown, some = (p == 0).all(1), listed[:, 0] != 0
+            counts.without_history += int((unknown & some).sum())
             skl = miscalibration(p, listed, block.categories, self._wanted.beta).masked_fill_(unknown, torch.nan)
+            counts.calibrated += int((some & ~unknown).sum())
+            counts.skl += float(skl[some & ~unknown].sum())
             column = listed.numpy()[row, place]
             tables.append(
                 pa.table(

@@ -238,7 +238,7 @@ def write_parts(folder, frame, files):
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["histories", "preferences"])
-def test_candidates_in_folders_give_the_lists_of_one_file(tmp_path, kind):
+def test_candidates_in_folders_give_the_lists_of_one_file(tmp_path, kind, capsys):
     candidates, items, past = tables(users=90)
     candidates = pd.concat(
         [candidates, pd.DataFrame([("u 7", "unheard", 9.0), ("u 8", "item 1", None)], columns=candidates.columns)]
@@ -258,6 +258,8 @@ def test_candidates_in_folders_give_the_lists_of_one_file(tmp_path, kind):
     out = tmp_path / "lists"
     assert main(["rerank", *files, *settings, f"--out={out}", "--engine=ray", "--workers=2"]) == 0
     expected = pd.read_parquet(tmp_path / "lists.parquet")
+    mean = expected.loc[expected["rank"] == 1, "skl"].mean()
+    assert capsys.readouterr().out.count(f"mean S_KL {mean:.4f}: ") == 2
     lists = pd.concat([pq.ParquetFile(out / name).read().to_pandas() for name in names(out)])
     assert lists.loc[lists["rank"] == 1, "user"].nunique() == 90
     by = ["user", "rank"]

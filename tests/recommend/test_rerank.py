@@ -157,6 +157,10 @@ def test_odd_candidates_are_told_and_counted_and_no_user_is_lost():
     assert (counts.users, counts.unknown_items) == (7, {"unheard"})
     check_odd(lists)
     assert counts.told() == ["2 rows lack a user, an item or a time and were left out", *TOLD]
+    skl = lists.loc[lists["rank"] == 1, "skl"]
+    assert counts.calibrated == skl.notna().sum() == 6
+    assert counts.mean_skl == pytest.approx(skl.mean(), rel=1e-12)
+    assert Counts().mean_skl is None
 
 
 @pytest.mark.parametrize(
