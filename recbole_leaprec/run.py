@@ -143,6 +143,7 @@ class Run:
                 # RecBole calls back after epochs with a validation alone.
                 trainer.before_epoch = lambda epoch: save(epoch - 1)
                 trainer.fit(self.train_data, self.valid_data, show_progress=show, callback_fn=advance)
+                save(max(trainer.train_loss_dict))  # a last epoch without a validation
 
     def evaluate(
         self, trainer: LeapRecTrainer, rerankings: Sequence[Reranking] | None = None, split: str = "test"
@@ -151,7 +152,11 @@ class Run:
         config, started = self.config, time.perf_counter()
         found = {}
         if config["target_skl"] is not None and rerankings is None:
-            lam, met = self.find_lambda(trainer)
+            try:
+                lam, met = self.find_lambda(trainer), True
+            except TargetNotMet as missed:
+                _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
+                lam, met = missed.lam, False
             rerankings, found = [Reranking.from_config(config, lam)], {"target_met": met}
         asked = rerankings or [Reranking.from_config(config)]
         data = {"valid": self.valid_data, "test": self.test_data}[split]
@@ -181,8 +186,8 @@ class Run:
             "config": config.plain(),
         }
 
-    def find_lambda(self, trainer: LeapRecTrainer) -> tuple[float, bool]:
-        """The smallest lambda whose lists meet `target_skl` on validation, True; or the one with the least S_KL, False."""
+    def find_lambda(self, trainer: LeapRecTrainer) -> float:
+        """The smallest lambda whose lists meet `target_skl` on validation; TargetNotMet if there is none."""
         config = self.config
 
         def skl(lambdas: Sequence[float]) -> list[float]:
@@ -190,14 +195,10 @@ class Run:
             evaluations = trainer.evaluate_rerankings(self.valid_data, rerankings)
             return [one.mean("skl", max(config["topk"])) for one in evaluations]
 
-        try:
-            lam, reached = smallest_lambda(skl, config["target_skl"])
-        except TargetNotMet as missed:
-            _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
-            return missed.lam, False
+        lam, reached = smallest_lambda(skl, config["target_skl"])
         _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
                      config["target_skl"], max(config["topk"]), reached)  # fmt: skip
-        return lam, True
+        return lam
 
 
 def _model(config: LeapRecConfig, dataset: SequenceDataset) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from recbole_leaprec.cluster import given_gpus, interrupts_as_before
+from recbole_leaprec.common.reading import in_words
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 RETRIES = 10
 """How many times a training may lose workers."""
+
+OWN_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, torch.OutOfMemoryError)
+"""What comes of the data, the settings or a fault of ours, and would come again. A worker whose peer is lost gets another error."""
 
 SCRATCH = ".ray-train-"
 """How the name of a folder begins, inside that of a run, that is there while workers train."""
@@ -72,6 +79,8 @@ def fit_in_parallel(
     from ray.util.queue import Queue
 
     queue = Queue(actor_options={"num_cpus": 0})
+    for left in folder.glob(f"{SCRATCH}*"):  # of a training that was killed
+        shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch, _listening(queue, told):
         given: dict[str, Any] = {
             "config": config, "folder": str(folder), "gpus": workers.gpus, "after_validation": after_validation, "queue": queue,
@@ -95,7 +104,7 @@ def fit_in_parallel(
             raise KeyboardInterrupt from stopped
         except TrainingFailedError as error:
             raise ValueError(
-                f"the training in {folder} lost workers more than {RETRIES} times: {_last_line(error)}"
+                f"the training in {folder} lost workers more than {RETRIES} times; the last time: {_last_line(error)}"
             ) from error
         if (Path(scratch) / ERROR).is_file():
             raise ValueError((Path(scratch) / ERROR).read_text(encoding="utf-8"))
@@ -108,8 +117,8 @@ def _work(given: dict[str, Any]) -> None:
         return
     try:
         _train(given)
-    except ValueError as error:
-        error_file.write_text(str(error), encoding="utf-8")
+    except OWN_ERRORS as error:
+        error_file.write_text(str(error) if isinstance(error, ValueError) else in_words(error), encoding="utf-8")
         raise
 
 

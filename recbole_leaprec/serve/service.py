@@ -198,7 +198,9 @@ class Service:
             if method in RERANKERS:
                 raise Refused(f"reranker {method!r} is not served: {SLOW}. What is: {', '.join(SERVED)}")
             raise Refused(unknown_name("reranker", method, SERVED))
-        return replace(own, method=method, lam=own.lam if lam is None else lam)
+        if lam is None:  # plain lists have no lambda to take over
+            lam = self._recommender.config["rerank_lambda"] if own.method == "none" else own.lam
+        return replace(own, method=method, lam=lam)
 
     def _preference(self, shares: dict[str, float]) -> Tensor:
         for name in shares:
