@@ -57,7 +57,7 @@ def _has_nan(row):
 
 @_compiled(fastmath={"nnan", "nsz"})
 def _largest(values):
-    """The largest number, -inf if there are none. Eight chains of comparisons, because each comparison waits for the last."""
+    """The largest number, -inf if there are none. In eight chains, because each comparison waits for the one before it."""
     a = b = c = d = e = f = g = h = -np.inf
     whole = len(values) // 8 * 8
     for n in range(0, whole, 8):
