@@ -48,7 +48,7 @@ class SequenceDataset(CompatDataset):
     """
 
     def _from_scratch(self):
-        """Take the prepared dataset of an earlier start if it matches. Otherwise load all with RecBole, and keep the result."""
+        """Take the prepared dataset of an earlier start if it matches. Otherwise load with RecBole, and keep the result."""
         self._get_preset()
         if not Path(self.dataset_path).exists():
             self._download()  # before the files are read

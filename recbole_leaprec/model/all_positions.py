@@ -14,7 +14,8 @@ from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin, InnerPr
 class AllPrefixesMixin(Backbone):
     """Lets a RecBole model encode all prefixes in one pass.
 
-    The model's `forward(item_seq, item_seq_len)` must end in `gather_indexes`. With one index per row, `gather_indexes` returns the last position; with T indices per row, all T positions.
+    The model's `forward(item_seq, item_seq_len)` must end in `gather_indexes`. With one index per row, that returns the last
+    position; with T indices per row, all T positions.
     """
 
     def gather_indexes(self, output: Tensor, gather_index: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class OneRowPerPrefixMixin(CalibrationDisentangledMixin):
 
 
 class _BatchLoss(nn.Module):
-    """The loss function that the RecBole model calls: with scores of all items `[B, I]` and the positives, or r_i and r_j."""
+    """The loss function that the RecBole model calls, with the scores `[B, I]` and the positives, or with r_i and r_j."""
 
     def __init__(self, model: OneRowPerPrefixMixin, interaction: Any):
         super().__init__()
