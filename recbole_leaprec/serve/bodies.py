@@ -1,4 +1,4 @@
-"""What requests and answers look like."""
+"""The bodies of requests and answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _text(value: Any) -> Any:
-    """Ids are texts; a whole number stands for the text of it."""
+    """An id as text. A whole number becomes its text."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
