@@ -1,7 +1,7 @@
 """The defaults of commands. Their functions and their `--help` read them here."""
 
 SMALLEST_BETA = 1e-15
-"""With a smaller beta, a division by beta and by the smallest share of a preference that counts would overflow float32."""
+"""With a smaller beta, a division by it and by the smallest share of a preference that counts would overflow float32."""
 
 LAMBDAS = tuple(step / 10 for step in range(11))
 """The lambdas of a trade-off curve, and of the search for a model's best lambda."""

@@ -53,7 +53,7 @@ def fit_in_parallel(
     after_validation: AfterEpoch,
     told: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Train with workers, and write to the folder of a run. Training starts from the folder's state, if it has one.
+    """Train with workers, and write to the folder of a run. If the folder has a state, training goes on from it.
 
     Ray must be connected. The first worker writes model.pth and state.pth, like a training in one process. If a worker is
     lost, all start again from the state of the last epoch.
