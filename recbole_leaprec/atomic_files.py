@@ -149,7 +149,7 @@ def _numbers(column: pd.Series, path: str | Path, is_time: bool) -> pd.Series:
 
 
 def _check_width(path: str | Path, config: Any, fields: int) -> None:
-    """Raise ValueError for a row with more fields than the header. pandas would use its first field as label and shift the rest."""
+    """Raise ValueError for a row with more fields than the header: pandas would shift all its fields by one."""
     sign = config["field_separator"]
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):

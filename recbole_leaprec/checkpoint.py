@@ -1,8 +1,8 @@
 """Checkpoints, model.pth: only tensors and plain values, so loading one runs no code from it.
 
-`LeapRecTrainer` writes these entries: `format`, the mark of this format; `config`, to make the config again; `dataset`, the
-fingerprint of the data; `serving`, the data that lists need (`data.frozen`); `state_dict` and `other_parameter` of the model;
-`epoch`, `cur_step`, `best_valid_score` and `optimizer` of the training.
+`LeapRecTrainer` writes these entries: `format`, the mark of this format; `config`, to make the config again; `dataset`,
+the fingerprint of the data; `serving`, the data that lists need (`data.frozen`); `state_dict` and `other_parameter` of the
+model; `epoch`, `cur_step`, `best_valid_score` and `optimizer` of the training.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ QUIET = {
 
 @contextmanager
 def connected(address: str | None = None) -> Iterator[bool]:
-    """Join the cluster at `address` or RAY_ADDRESS, and leave it at the end. By default start a local Ray without a dashboard.
+    """Join the cluster at `address` or RAY_ADDRESS, and leave it at the end.
 
-    Yields whether it is a local Ray that was started here.
+    By default a local Ray without a dashboard is started. Yields whether that is so.
 
     Raises:
         ValueError: nothing answers at the address.
@@ -148,7 +148,7 @@ def _check_answers(address: str) -> None:
 
 @contextmanager
 def interrupts_as_before() -> Iterator[None]:
-    """Restore the handler of Ctrl-C at the end: Ray Tune replaces it, and does not restore it after a search."""
+    """Restore the handler of Ctrl-C at the end: after a search without an interrupt, Ray Tune keeps its own."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -1,7 +1,7 @@
 """Imports RecBole without scikit-learn. This module must be imported before all imports from RecBole.
 
-RecBole needs scikit-learn only for three metrics of click prediction, and no ranking metric calls it. It would take a quarter
-of the time, and 70 MB of the memory, of every start.
+RecBole needs scikit-learn only for three metrics of click prediction, and no ranking metric calls it. It would take a
+quarter of the time, and 70 MB of the memory, of every start.
 """
 
 from __future__ import annotations

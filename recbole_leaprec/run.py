@@ -186,7 +186,7 @@ class Run:
         }
 
     def find_lambda(self, trainer: LeapRecTrainer) -> tuple[float, bool]:
-        """`(lambda, met)`: the smallest lambda whose lists meet `target_skl` on validation, else the one with the lowest S_KL."""
+        """`(lambda, met)`: the smallest lambda that meets `target_skl` on validation; else that with the lowest S_KL."""
         config = self.config
 
         def skl(lambdas: Sequence[float]) -> list[float]:

@@ -12,9 +12,9 @@ REPORT_RERANKERS = ("leaprec", "calirec", "calirec_plus", "setwise")
 """The rerankers for a run that has not been measured yet."""
 
 REPORT_LAMBDAS = (*LAMBDAS[:-1], 0.95, 0.98, 0.99, 0.995, 1.0)
-"""These are finer near 1. There, methods with the same weight at all places change from little calibration to only calibration.
+"""Finer near 1, because methods are compared between neighbouring lambdas.
 
-Methods are compared between neighbouring lambdas.
+There, methods with the same weight at all places change from little calibration to only calibration.
 """
 
 USERS_LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)

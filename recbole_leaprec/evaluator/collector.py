@@ -70,7 +70,7 @@ class Evaluation:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """The configured metrics, rounded like RecBole's. Metrics over all users together are computed at the first access."""
+        """The configured metrics, rounded like RecBole's. Metrics over all users together are computed at first access."""
         result: dict[str, float] = {}
         for name, metric in self._evaluator.metric_class.items():
             own = self._means[name].result() if name in self._means else metric.calculate_metric(self.struct)

@@ -33,7 +33,7 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
     """The CD loss at every position of a sequence in one pass: `class SASRecCD(AllPositionsMixin, SASRec)`.
 
     A model that encodes positions in another way overrides `encode`. RecBole's one row per prefix works, too
-    (`train_positions: last`), but its training time grows with the length of the sequences.
+    (`train_positions: last`), but its training time is multiplied by the length of the sequences.
     """
 
     train_positions = "all"

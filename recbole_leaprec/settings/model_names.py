@@ -46,7 +46,7 @@ def _imported_by(path: Path) -> tuple[str, ...]:
 
 
 def check_model(name: str) -> None:
-    """Raise ValueError if there is no such model (with the most similar name), or if it cannot run here (with the reason)."""
+    """Raise ValueError if there is no such model, with the most similar name, or if it cannot run here, with the reason."""
     base = name.removesuffix("CD")
     if base in UNSUPPORTED:
         raise ValueError(f"model {name!r} is not supported: {UNSUPPORTED[base]}")
