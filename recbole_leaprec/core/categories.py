@@ -45,8 +45,8 @@ class ItemCategories:
     """p(c|i) of every item, and the few distinct category *profiles* of the items.
 
     Item 0 is padding and has no category. An item without categories belongs to all of them in equal shares. Items with
-    the same set of categories share a profile; profile 0 is only for the padding. The memory grows with the number of
-    categories per profile, and not with items times categories.
+    the same set of categories share a profile; profile 0 is only for the padding. The memory grows with the total number of
+    categories of the profiles, and not with items times categories.
 
     Attributes:
         names: the C category names.
@@ -206,7 +206,7 @@ class ItemCategories:
     def _pieces(self, items: Tensor) -> list[slice]:
         """Slices of items `[N]`, each with few enough categories to be held at a time.
 
-        Items must be cut like this because one without a category counts with all categories.
+        A few items can have many categories, because an item without one belongs to all.
         """
         if len(items) * self._largest <= _AT_ONCE:  # a check that does not wait for a device
             return [slice(0, len(items))]

@@ -102,7 +102,7 @@ def fit_in_parallel(
 
 
 def _work(given: dict[str, Any]) -> None:
-    """Run one worker. Ray restarts all workers after any error. After one of our own errors, they end at once."""
+    """Run one worker. Ray restarts all workers after any error. After an error of this plugin, they end at once."""
     error_file = Path(given["scratch"]) / ERROR
     if error_file.is_file():
         return

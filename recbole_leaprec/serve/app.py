@@ -55,12 +55,12 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
 
     @app.post("/rerank", response_model=Answer, **guarded)
     async def rerank(body: RerankBody) -> Response:
-        """A calibrated list out of candidates with scores."""
+        """A calibrated list from candidates with scores."""
         return await ask(service.rerank_wish(body))
 
     @app.get("/model", **guarded)
     async def model() -> ModelInfo:
-        """What answers here, and what may be asked for."""
+        """The model and settings of this service, and the limits of requests."""
         return service.info
 
     @app.get("/health")
@@ -145,7 +145,7 @@ class WholeBody:
         await self._app(scope, read_again, send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """The body; None if it is too large. If the client disconnects, the part that came: nobody waits for an answer."""
+        """The body; None if it is too large. If the client disconnects, the part that came: nobody needs an answer then."""
         parts, size = [], 0
         while True:
             message = await receive()
