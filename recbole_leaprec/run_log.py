@@ -48,7 +48,7 @@ class RunLog:
         self._held.flush()
 
     def keep(self, error: Exception) -> None:
-        """Write the traceback of the error that ended the run to the log file, if there is one, and add a note with its path."""
+        """Write the traceback of the error that ended the run to the log file, if there is one. Add a note with its path."""
         if self._file:
             trace = (type(error), error, error.__traceback__)
             self._file.handle(logging.LogRecord(PACKAGE_LOGGER, logging.ERROR, __file__, 0, "the run ended here", (), trace))
