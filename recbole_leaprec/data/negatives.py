@@ -9,7 +9,7 @@ from torch import Tensor
 class NegativeSampler:
     """Draws items that a user does not have, uniformly, without rejection.
 
-    Let o_0 < o_1 < ... be a user's sorted items. The r-th other item is r + 1 plus the number of o_k before it, which are those
+    Let o_0 < o_1 < ... be a user's items. The r-th other item is r + 1 plus the number of o_k before it, which are those
     with `o_k - 1 - k <= r`. This takes one binary search per draw.
 
     Example:
