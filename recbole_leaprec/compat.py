@@ -1,8 +1,9 @@
 """What RecBole 1.2 needs to run right on current packages, with the reason beside each piece.
 
 Pieces that name numpy 2, pandas 3 or torch 2 can go when RecBole catches up with that package; the others mend what RecBole
-does on any version. All but four are subclasses: numpy gets back a name, torch's anomaly detection is switched off again,
-`get_tensorboard` is replaced while a trainer is made, and `lighter_recbole` has scikit-learn loaded when it is called.
+does on any version. All but five are subclasses: numpy gets back a name, torch's anomaly detection is switched off again,
+a warning is filtered, `get_tensorboard` is replaced while a trainer is made, and `lighter_recbole` has scikit-learn loaded
+when it is called.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from recbole.utils.url import decide_download, download_url, extract_zip, rename
 from torch.utils.tensorboard import SummaryWriter
 
 from recbole_leaprec.atomic_files import columns_of, fields_of, how_to_mend, read_typed
+from recbole_leaprec.lighter_optimizer import OPTIMIZERS, lighter
 from recbole_leaprec.settings.recbole_keys import recbole_folder
 
 RECBOLE_PROPERTIES = recbole_folder() / "properties"
@@ -292,11 +294,18 @@ class TensorBoard:
 
 
 class CompatTrainer(Trainer):
-    """RecBole's trainer with its TensorBoard files in the run's folder, closed when training is done."""
+    """RecBole's trainer with its TensorBoard files in the run's folder, closed when training is done, and a lighter optimizer."""
 
     def __init__(self, config, model):
         with _tensorboard_in(Path(config["output_dir"]) / "tensorboard"):
             super().__init__(config, model)
+
+    def _build_optimizer(self):
+        """RecBole's, by the same keys, but without loading torch's compiler."""
+        if self.config["reg_weight"] and self.weight_decay:
+            self.logger.warning("weight_decay and reg_weight both regularize, and this model adds up the two")
+        optimizer = lighter(OPTIMIZERS[self.learner.lower()])
+        return optimizer(self.model.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
     def fit(self, *arguments, **more):
         try:

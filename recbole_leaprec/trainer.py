@@ -16,6 +16,7 @@ from recbole.utils import set_color
 from tqdm import tqdm
 
 from recbole_leaprec.checkpoint import check_fits, load_checkpoint, restore, save_checkpoint
+from recbole_leaprec.common.memory import giving_back
 from recbole_leaprec.compat import CompatTrainer
 from recbole_leaprec.data import HISTORY_END, SequenceDataset
 from recbole_leaprec.data.frozen import freeze
@@ -77,7 +78,8 @@ class LeapRecTrainer(CompatTrainer):
 
         # None: not where there is no terminal to wipe the bar from again.
         bar = tqdm(train_data, desc=f"epoch {epoch_idx}", leave=False, disable=None if show_progress else True)
-        return super()._train_epoch(bar, epoch_idx, loss_with_preference)
+        batches = giving_back(bar) if self.device.type == "cpu" else bar
+        return super()._train_epoch(batches, epoch_idx, loss_with_preference)
 
     def _valid_epoch(self, valid_data, show_progress=False):
         # Without a bar: it would stay on the screen, one per epoch.

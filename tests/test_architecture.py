@@ -24,6 +24,7 @@ LAYERS = [
     {
         "atomic_files",
         "lighter_recbole",
+        "lighter_optimizer",
         "compat",
         "data",
         "model",
