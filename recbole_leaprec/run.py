@@ -63,9 +63,8 @@ class Run:
         started = time.perf_counter()
         if not resumed:
             check_folder(config)
-        with slow_step(f"reading dataset {config['dataset']}", in_log(_logger)):
-            dataset = create_dataset(config)
-            loaders = data_preparation(config, dataset)
+        dataset = read_dataset(config)
+        loaders = data_preparation(config, dataset)
         if max(config["topk"]) >= dataset.item_num:
             raise ValueError(
                 f"topk (list lengths K) must not exceed the number of items, {dataset.item_num - 1}, got {config['topk']}"
@@ -205,14 +204,21 @@ class Run:
         return lam
 
 
+def read_dataset(config: LeapRecConfig) -> SequenceDataset:
+    """The dataset of a config; logs what is going on if that takes a while."""
+    with slow_step(f"reading dataset {config['dataset']}", in_log(_logger)):
+        return create_dataset(config)
+
+
 def _model(config: LeapRecConfig, dataset: SequenceDataset) -> Any:
     """The model, which sees only training interactions; ValueError if it cannot be made with its settings."""
     try:
-        return config.model_class(config, dataset).to(config["device"])
+        model = config.model_class(config, dataset)
     except Exception as error:  # RecBole's models do not check their settings, and fail with any error
         if isinstance(error, ValueError):
             raise
         raise ValueError(f"a {config['model']} cannot be made with these settings: {in_words(error)}") from error
+    return model.to(config["device"])
 
 
 @contextmanager

@@ -62,9 +62,9 @@ def _check_state(content: dict[str, Any]) -> None:
     for name, kind in kinds.items():
         if type(content.get(name)) is not kind:
             raise ValueError(f"its {name!r} is missing, or not what it should be")
-    figures = {**content["best_valid_result"], **content["train_loss"]}
-    if not all(isinstance(value, int | float) for value in figures.values()) or content["cur_step"] < 0:
-        raise ValueError("its figures are not what they should be")
+    values = {**content["best_valid_result"], **content["train_loss"]}
+    if not all(isinstance(value, int | float) for value in values.values()) or content["cur_step"] < 0:
+        raise ValueError("its metrics and losses are not what they should be")
     losses = content["train_loss"]
     if len(losses) != content["epoch"] + 1 or sorted(losses) != list(range(len(losses))):
         raise ValueError(f"it is of epoch {content['epoch']}, and has the losses of epochs {sorted(losses)}")
@@ -106,8 +106,8 @@ def _restore_progress(content: dict[str, Any], trainer: LeapRecTrainer) -> None:
 
 def _restore_random(saved: dict[str, Any], train_data: Any) -> None:
     torch.set_rng_state(saved["torch"].cpu())
-    if saved["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all([state.cpu() for state in saved["cuda"]])
+    for number, state in enumerate(saved["cuda"][: torch.cuda.device_count()]):  # there may be other GPUs than before
+        torch.cuda.set_rng_state(state.cpu(), number)
     train_data.generator.set_state(saved["batches"].cpu())
     kind, keys, *rest = saved["numpy"]
     np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))

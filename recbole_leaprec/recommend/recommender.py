@@ -85,7 +85,8 @@ class Recommender:
         self.reranking = Reranking.from_config(config, _lambda_for_target(checkpoint, content, config))
         self.config, self.k, self.device = config, k, config["device"]
         with reading(checkpoint, f"a checkpoint of a {config['model']} with its settings"):
-            self.model = config.model_class(config, self.dataset).to(self.device)
+            model = config.model_class(config, self.dataset)
+        self.model = model.to(self.device)
         restore(self.model, content, checkpoint)
         self.model.eval()
         self.told: list[str] = []

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from torch import Tensor
 from tqdm import tqdm
 
@@ -84,12 +84,12 @@ def solve_all(
         for user, n in enumerate(allowed)
     )
     count = len(lambdas) * len(scores)
-    solutions = list(tqdm(_spread(solve, programs, count), total=count, desc=solve.__module__.rpartition(".")[2], unit="user",
+    solutions = list(tqdm(_spread(solve, programs, count), total=count, desc=solve.__module__.rpartition(".")[2], unit="list",
                           leave=False, disable=None if count > IN_PROCESS else True))  # fmt: skip
     unfinished = sum(not solution.finished for solution in solutions)
     if unfinished:
         _logger.warning(
-            "%d of %d users hit the limit of %g s; the best list found so far is used", unfinished, count, TIME_LIMIT
+            "%d of %d lists hit the limit of %g s; the best list found so far is used", unfinished, count, TIME_LIMIT
         )
     lists = torch.zeros(len(lambdas), len(scores), k, dtype=torch.long)
     for number, solution in enumerate(solutions):
@@ -101,7 +101,7 @@ def solve_all(
 
 def _spread(solve: Solve, programs: Iterable[Program], count: int) -> Iterator[Solution]:
     """The solutions in the order of the programs. If there are enough programs, all cores share the work."""
-    workers = min(os.cpu_count() or 1, count // IN_PROCESS)
+    workers = min(cpu_count(), count // IN_PROCESS)
     if workers < 2:
         yield from map(solve, programs)
         return
