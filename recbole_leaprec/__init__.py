@@ -1,6 +1,6 @@
 """Calibrated sequential recommendation for RecBole: LeapRec (CIKM '24), its competitors, and S_KL@K.
 
-The tensor functions need no RecBole; `run_leaprec` and `evaluate` go the whole way from files to metrics.
+The tensor functions work without RecBole. `run_leaprec` and `evaluate` do everything, from files to metrics.
 """
 
 from typing import TYPE_CHECKING

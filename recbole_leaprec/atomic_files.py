@@ -1,4 +1,4 @@
-"""RecBole's atomic files, read as text or, faster, straight into numbers and codes."""
+"""Reads RecBole's atomic files as text or, faster, directly as numbers and codes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import pyarrow.csv
 from recbole_leaprec.common.reading import reading
 
 NO_NUMBER = ("na", "n/a", "nan", "null", "none")
-"""What is as good as an empty field where a number should be."""
+"""Texts that count as an empty field where a number should be."""
 
 TOKEN, FLOAT = "token", "float"
-"""RecBole's names for the types of fields that hold one name, and one number; there are sequences of both, too."""
+"""RecBole's types of fields with one name, and with one number. There are also sequences of both."""
 
 _LOOKED_AT = 1000
-"""Rows that are looked at to tell how a file is meant."""
+"""How many rows are read to guess the format of a file."""
 
 _BLOCK = 2**23
-"""Bytes that Arrow reads at a time."""
+"""How many bytes Arrow reads at a time."""
 
 
 def how_to_mend(path: str | Path, config: Any) -> str:
-    """The command that makes a right dataset out of files with a mistake: they are tables, which it reads as such."""
+    """The command that makes a correct dataset from files with a mistake. It reads them as tables."""
     folder, field = Path(path).parent, config["category_field"]
     words = [
         f"--interactions={folder / folder.name}.inter",
@@ -44,7 +44,7 @@ def how_to_mend(path: str | Path, config: Any) -> str:
 
 
 def _by_spaces(path: Path, field: str, config: Any) -> bool:
-    """Whether categories stand between spaces, as in atomic files, in a file whose header does not say so."""
+    """Whether spaces separate categories, as in atomic files, though the file's header does not say so."""
     if not path.is_file() or field not in (columns := columns_of(path, config)):
         return False
     with open(path, encoding=config["encoding"] or "utf-8", errors="replace") as file:
@@ -54,14 +54,14 @@ def _by_spaces(path: Path, field: str, config: Any) -> bool:
 
 
 def columns_of(path: str | Path, config: Any) -> list[str]:
-    """What stands between the signs of the header: `<field>:<type>`."""
+    """The columns of the header, each as `<field>:<type>`."""
     told = f"a text in {config['encoding'] or 'utf-8'} (encoding)"
     with reading(path, told), open(path, encoding=config["encoding"] or "utf-8") as file:
         return file.readline().removeprefix("\ufeff").rstrip("\r\n").split(config["field_separator"])
 
 
 def fields_of(path: str | Path, config: Any) -> list[str]:
-    """The fields that an atomic file has, in its order; ValueError if it has one twice."""
+    """The fields of an atomic file, in its order; ValueError if a field is there twice."""
     fields = [column.partition(":")[0] for column in columns_of(path, config)]
     for field in fields:
         if fields.count(field) > 1:
@@ -72,7 +72,8 @@ def fields_of(path: str | Path, config: Any) -> list[str]:
 def read_texts(path: str | Path, config: Any, fields: Collection[str]) -> pd.DataFrame:
     """These fields of an atomic file, as text.
 
-    Quotes are part of a text, and only what is empty is missing: an item may be called NA, and a title begin with a quote.
+    Quotes are part of a text, and only empty values are missing: an item may have the name NA, and a title may begin with a
+    quote.
     """
     names = fields_of(path, config)
     _check_width(path, config, len(names))
@@ -81,20 +82,22 @@ def read_texts(path: str | Path, config: Any, fields: Collection[str]) -> pd.Dat
             path, delimiter=config["field_separator"], encoding=config["encoding"], header=0, names=names, usecols=list(fields),
             dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False, na_values=[""],
         )  # fmt: skip
-    except ValueError as error:  # pandas' errors of parsing are such
+    except ValueError as error:  # pandas' parser errors are ValueErrors
         raise ValueError(
             f"{path} cannot be read with its {len(names)} fields: {error}. {how_to_mend(path, config)}"
         ) from error
 
 
 def read_typed(path: str | Path, config: Any, types: Mapping[str, str]) -> pd.DataFrame:
-    """Fields of an atomic file by their types: tokens as categories, which hold each name once, floats as numbers, the rest as text.
+    """Fields of an atomic file, converted by type.
+
+    Tokens become pandas categories (which hold each name once), floats become numbers, and the rest stays text.
 
     Args:
-        types: `token`, `float`, or another that stays text, by field.
+        types: the type of each field: `token`, `float`, or another, which stays text.
 
     Raises:
-        ValueError: the file does not fit its header, or a number is none.
+        ValueError: the file does not fit its header, or a number cannot be read.
     """
     names = fields_of(path, config)
     table = _read_with_arrow(path, config, names, types)
@@ -110,7 +113,10 @@ def read_typed(path: str | Path, config: Any, types: Mapping[str, str]) -> pd.Da
 
 
 def _read_with_arrow(path: str | Path, config: Any, names: list[str], types: Mapping[str, str]) -> pa.Table | None:
-    """None for a file that is not plain: rows of another width, blank lines, words for numbers. pandas reads these, or says what is wrong."""
+    """These fields as a table; None if the file is not plain: rows of another width, blank lines, or words for numbers.
+
+    pandas then reads the file, or says what is wrong.
+    """
     sign = config["field_separator"]
     if len(sign) != 1 or not sign.isascii() or len(names) < 2:
         return None
@@ -143,7 +149,7 @@ def _numbers(column: pd.Series, path: str | Path, is_time: bool) -> pd.Series:
 
 
 def _check_width(path: str | Path, config: Any, fields: int) -> None:
-    """ValueError for a row with more fields than the header: pandas would take its first for a label, and shift all others."""
+    """Raise ValueError for a row with more fields than the header: pandas would shift all its fields by one."""
     sign = config["field_separator"]
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):

@@ -1,8 +1,8 @@
-"""Checkpoints, model.pth: tensors and plain values only, so that loading one runs no code from it.
+"""Checkpoints, model.pth: only tensors and plain values, so loading one runs no code from it.
 
-What one holds, as `LeapRecTrainer` writes it: `format`, the mark of this form; `config`, to make the config again; `dataset`, the
-fingerprint of the data; `serving`, what lists are made of (`data.frozen`); `state_dict` and `other_parameter` of the model; `epoch`,
-`cur_step`, `best_valid_score` and `optimizer` of the training.
+`LeapRecTrainer` writes these entries: `format`, the mark of this format; `config`, to make the config again; `dataset`,
+the fingerprint of the data; `serving`, the data that lists need (`data.frozen`); `state_dict` and `other_parameter` of the
+model; `epoch`, `cur_step`, `best_valid_score` and `optimizer` of the training.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from recbole_leaprec.settings.keys import check_keys, check_values
 
 FORMAT = "recbole-leaprec checkpoint 2"
 EARLIER = ("recbole-leaprec checkpoint 1",)
-"""Forms that are still read, for evaluation: they lack what lists are made of."""
+"""Older formats that can still be read for evaluation. They lack the data that lists need."""
 
 
 def save_checkpoint(path: Path, content: dict[str, Any], mark: str = FORMAT) -> None:
-    """Write a checkpoint with the mark of its form, all of it or nothing."""
+    """Write a checkpoint with the mark of its format, as a whole or not at all."""
     with written_whole(path) as scratch:
         try:
             torch.save({"format": mark, **content}, scratch)
-        except RuntimeError as error:  # torch's word for a disk that is full
+        except RuntimeError as error:  # torch raises this for a full disk
             raise OSError(f"{path} could not be written: {in_words(error)}; is the disk full?") from error
 
 
 def load_checkpoint(
     path: str | Path, device: torch.device | str = "cpu", marks: Sequence[str] = (FORMAT, *EARLIER)
 ) -> dict[str, Any]:
-    """Read a checkpoint of ours; ValueError if there is none at `path`, if it has none of these marks, or if it is damaged.
+    """Read a checkpoint of this plugin. ValueError if there is none at `path`, if it has none of these marks, or is damaged.
 
-    torch writes an archive with a checksum for every tensor, and does not look at them when it reads.
+    torch writes an archive with a checksum for every tensor, but does not check them when it reads. This function does.
     """
     check_checkpoint(path)
     with reading(
@@ -54,11 +54,11 @@ def load_checkpoint(
 _OURS = "a checkpoint of this plugin"
 
 _TOO_LARGE = 1e15
-"""Parameters of this size, and those that are no numbers, make scores that are none."""
+"""Parameters of this size, or nan, lead to scores that are not finite."""
 
 
 def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
-    """ValueError if a part that every checkpoint has is missing or is something else."""
+    """Raise ValueError if a required part of a checkpoint is missing or of the wrong kind."""
     parts = ["dataset", "state_dict"]
     if content["format"] in (FORMAT, *EARLIER):
         parts.append("config")
@@ -80,7 +80,7 @@ def _check_parts(content: Mapping[str, Any], path: str | Path) -> None:
 
 
 def check_fits(content: dict[str, Any], dataset: SequenceDataset, path: str | Path) -> None:
-    """ValueError if the dataset is not the one that the checkpoint was trained on."""
+    """Raise ValueError if the checkpoint was trained on another dataset."""
     now, then = dataset.fingerprint, content["dataset"]
     changed = [f"{key} {then.get(key)} then, {now[key]} now" for key in now if now[key] != then.get(key)]
     if changed:

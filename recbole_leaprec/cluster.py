@@ -1,4 +1,4 @@
-"""A Ray to work on: an existing cluster, or a local one of its own."""
+"""Connects to Ray: to an existing cluster, or to a local Ray that is started here."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 5.0
 
 QUIET = {
-    "RAY_AIR_NEW_OUTPUT": "0",  # else Ray Tune prints a table and paths of its own, also where verbose is 0
-    "RAY_BACKEND_LOG_LEVEL": "fatal",  # else Ray Data's pool of actors prints an error that is none (Ray's issue 53727)
+    "RAY_AIR_NEW_OUTPUT": "0",  # else Ray Tune prints its own table and paths, even if verbose is 0
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # else Ray Data's pool of actors prints a false error (Ray's issue 53727)
 }
-"""What keeps Ray 2.60 from the terminal; a value that the user has set stays."""
+"""Environment variables that keep Ray 2.60 from printing. A value that the user has set stays."""
 
 
 @contextmanager
 def connected(address: str | None = None) -> Iterator[bool]:
-    """Join the cluster at `address`, or at RAY_ADDRESS, or start a local one without a dashboard; leave it at the end.
+    """Join the cluster at `address` or RAY_ADDRESS, and leave it at the end.
 
-    Yields whether it is a Ray of our own.
+    By default a local Ray without a dashboard is started. Yields whether that is so.
 
     Raises:
         ValueError: nothing answers at the address.
@@ -59,7 +59,7 @@ def connected(address: str | None = None) -> Iterator[bool]:
 
 @contextmanager
 def quiet_data() -> Iterator[None]:
-    """Ray Data without bars and lines of its own on the terminal; its log file has them."""
+    """Keep the progress bars and messages of Ray Data off the terminal. Its log file has the messages."""
     import ray.data
 
     context = ray.data.DataContext.get_current()
@@ -77,15 +77,15 @@ def quiet_data() -> Iterator[None]:
 
 
 def check_room(wanted: dict[str, float], what: str, own: bool, copies: int = 1) -> None:
-    """ValueError if a Ray of our own cannot hold this; a cluster may grow, and gets a warning that says so.
+    """Raise ValueError if a local Ray has no room for this. A cluster may grow, so there it is only a warning.
 
-    Ray itself would wait without a word.
+    Ray itself would wait silently.
 
     Args:
-        wanted: CPUs and GPUs, by Ray's names.
-        what: is to run with them.
-        own: as `connected` yields it.
-        copies: how many of it at a time; each must fit on one machine.
+        wanted: numbers of CPUs and GPUs, by Ray's names.
+        what: the thing that needs them, for the message.
+        own: the value that `connected` yields.
+        copies: how many of it run at a time; each must fit on one machine.
     """
     import ray
 
@@ -104,14 +104,14 @@ def check_room(wanted: dict[str, float], what: str, own: bool, copies: int = 1) 
 
 
 def room_in_all(resource: str) -> float:
-    """How many CPUs or GPUs all machines have together."""
+    """The number of CPUs or GPUs of all machines together."""
     import ray
 
     return ray.cluster_resources().get(resource, 0.0)
 
 
 def _fits(wanted: dict[str, float], node: dict[str, float]) -> int:
-    """How often a machine can hold it."""
+    """How many copies fit on a machine."""
     return int(min(node.get(name, 0) / count for name, count in wanted.items() if count))
 
 
@@ -120,21 +120,21 @@ def _counts(resources: dict[str, float]) -> str:
 
 
 def ray_node() -> str:
-    """The node that this worker runs on: the machine's name, and Ray's."""
+    """The node of this worker: the machine's name, and the begin of Ray's node id."""
     import ray
 
     return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
 
 
 def given_gpus() -> str:
-    """The GPUs that Ray has given to this worker, as `gpu_id` takes them."""
+    """The GPUs that Ray gave to this worker, in the form of `gpu_id`."""
     import ray
 
     return ",".join(map(str, ray.get_gpu_ids()))
 
 
 def _check_answers(address: str) -> None:
-    """Ray itself tries for a minute and more."""
+    """Raise ValueError if nothing answers at the address. Ray itself would try for more than a minute."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         raise ValueError(f"ray_address must be host:port, ray://host:port or auto, got {address!r}")
@@ -148,7 +148,7 @@ def _check_answers(address: str) -> None:
 
 @contextmanager
 def interrupts_as_before() -> Iterator[None]:
-    """Ray Tune takes Ctrl-C for itself, and after a search that nobody interrupted it does not give it back."""
+    """Restore the handler of Ctrl-C at the end: after a search without an interrupt, Ray Tune keeps its own."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

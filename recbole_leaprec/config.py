@@ -1,4 +1,4 @@
-"""The configuration: RecBole's, with the plugin's properties below the user's files and command line, and checked."""
+"""The configuration: RecBole's, with the plugin's properties and with checks. The user's files and command line win."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ register_metrics()
 class LeapRecConfig(CompatConfig):
     """RecBole's Config with the plugin's properties and models.
 
-    Later ones win: RecBole's overall, model and dataset yaml; the plugin's; `<dataset>.yaml` beside the data; the recipe;
+    Later sources win: RecBole's overall, model and dataset yaml; the plugin's; `<dataset>.yaml` beside the data; the recipe;
     `config_file_list`; `config_dict`.
-    `<Model>CD` starts from RecBole's yaml of `<Model>`, and plain `<Model>` gets the plugin's yaml of `<Model>CD`, so that
-    a calibrated model and its base have the same sizes.
+    `<Model>CD` starts from RecBole's yaml of `<Model>`, and plain `<Model>` gets the plugin's yaml of `<Model>CD`. So a
+    calibrated model and its base have the same sizes.
 
     Raises:
         ValueError: an unknown key, model, reranker or metric; a value out of range; a file that does not exist or is not
@@ -67,7 +67,7 @@ class LeapRecConfig(CompatConfig):
         self._load_settings_of_data(dataset)
 
     def _load_settings_of_data(self, dataset: str) -> None:
-        """The yaml file beside the atomic files, such as `leaprec data` writes it."""
+        """Load the yaml file beside the atomic files, as `leaprec data` writes it."""
         folder = self.external_config_dict.get("data_path") or self.internal_config_dict["data_path"]
         path = Path(str(folder)) / dataset / f"{dataset}.yaml"
         if path.is_file():
@@ -91,30 +91,33 @@ class LeapRecConfig(CompatConfig):
         return final
 
     def _complete(self, final: dict[str, Any]) -> None:
-        """Settings that follow from others, where the user does not set them."""
+        """Fill in settings that depend on others, unless the user sets them."""
         given = self.external_config_dict
         if final["valid_metric"] is None:
             final["valid_metric"] = metric_names(listed(final["metrics"]), listed(final["topk"]))[0]
         if final["train_positions"] is None:
             final["train_positions"] = getattr(self.model_class, "train_positions", "last")
         if final.get("loss_type") == "CE" and "train_neg_sample_args" not in given:
-            final["train_neg_sample_args"] = None  # RecBole's default has negatives, and refuses them with this loss
+            final["train_neg_sample_args"] = None  # RecBole's default has negatives, but this loss refuses them
         if final.get("selected_features") and "selected_features" not in given:
-            final["selected_features"] = [final["category_field"]]  # RecBole's default, class, is ml-100k's name for it
+            final["selected_features"] = [final["category_field"]]  # RecBole's default is class, the name in ml-100k
         if final["train_positions"] == "all" and "transform" not in given:
-            final["transform"] = None  # RecBole's work on one row per prefix
+            final["transform"] = None  # RecBole's transforms need one row per prefix
 
     def settle(self, key: str, value: Any) -> None:
-        """Put what the data asks for in the place of auto, here and in what is written of this config."""
+        """Replace a value such as auto by one that depends on the data, here and in the written config."""
         self[key] = self._plain[key] = value
 
     def plain(self) -> dict[str, Any]:
-        """Everything needed to make this config again, as plain values; without the run's folder and a GPU that nobody asked for."""
+        """All values that are needed to make this config again, as plain values.
+
+        The run's folder is left out, and so are keys of the machine that the user did not set.
+        """
         left_out = {"output_dir"} | MACHINE_KEYS - self.external_config_dict.keys()
         return {key: value for key, value in sorted(self._plain.items()) if key not in left_out}
 
     def _complete_load_col(self, final: dict[str, Any]) -> None:
-        """Load what the plugin reads, whatever else load_col asks for. No load_col at all loads every column."""
+        """Add the columns that the plugin reads to `load_col`. Without `load_col`, RecBole loads every column."""
         if final["load_col"] is None:
             return
         filtered = list(final["val_interval"] or {})

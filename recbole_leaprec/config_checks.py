@@ -1,4 +1,4 @@
-"""Checks of settings against each other and against RecBole; those of single values are in `keys`."""
+"""Checks of settings against each other and against RecBole. Checks of single values are in `keys`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from recbole_leaprec.settings.keys import LOSS_TYPES, SOFTMAX, listed
 
 
 def metric_names(metrics: Collection[str], topk: Collection[int]) -> list[str]:
-    """What an evaluation with these gives, such as NDCG@10. GAUC looks at the whole ranking and has no K."""
+    """The names of the results of an evaluation, such as NDCG@10. GAUC uses the whole ranking and has no K."""
     return list(dict.fromkeys(name if name.lower() == "gauc" else f"{name}@{k}" for name in metrics for k in topk))
 
 
 def check_evaluation(final: Mapping[str, Any]) -> None:
-    """ValueError for settings of reranking, metrics or the split that do not go together."""
+    """Raise ValueError for settings of reranking, metrics or the split that do not fit together."""
     _check_reranking(final)
     _check_metrics(final)
     _check_protocol(final)
@@ -67,7 +67,7 @@ def _check_protocol(final: Mapping[str, Any]) -> None:
 
 
 def check_training(final: Mapping[str, Any], model: str, model_class: type) -> None:
-    """ValueError for settings of the loss, the negatives or the positions that the model cannot be trained with."""
+    """Raise ValueError for settings of the loss, negatives or positions that the model cannot be trained with."""
     disentangled = issubclass(model_class, CalibrationDisentangledMixin)
     if disentangled and final["gamma"] == final["bpr_weight"] == 0:
         raise ValueError("gamma and bpr_weight are both 0: there is no loss left to train with")

@@ -1,4 +1,4 @@
-"""What this machine has for the plugin: versions, threads, devices, folders; and what is missing for which command."""
+"""Finds out what this machine has for the plugin: versions, threads, devices, folders; and what is missing per command."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ PACKAGES = {
     "ray": ("ray", _RAY),
     "optuna": ("optuna", "tune"),
 }
-"""What pip calls a package, what Python calls it, and what does not work without it."""
+"""By pip's name of a package: its name in Python, and the commands that need it."""
 
 EXTRAS = {"serve": ("fastapi", "fastapi_offline", "uvicorn")}
-"""Commands that few need, each with what Python calls the packages of the extra of its name."""
+"""Commands that only few users need, with the Python names of the packages in the extra of the same name."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge", "safari")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of what was found.
+    """One line of the result.
 
     Attributes:
-        problem: what does not work because of it, and what to do; empty where all is well.
+        problem: what does not work because of it, and what to do; empty if there is no problem.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Finding:
 
 
 def doctor() -> list[Finding]:
-    """Look at the packages, the machine and the folders; nothing is written and nothing is started."""
+    """Check the packages, the machine and the folders. Nothing is written or started."""
     bounds = _bounds()
     packages = [_package(name, bounds.get(name, "")) for name in PACKAGES]
     return [
@@ -75,7 +75,7 @@ def doctor() -> list[Finding]:
 
 
 def told(findings: list[Finding]) -> str:
-    """The findings as lines, what is wrong after them.
+    """The findings as lines, and the problems after them.
 
     Example:
         >>> print(told([Finding("torch", "2.13.0"), Finding("ray", "not installed", "tune: pip install ray")]))
@@ -90,7 +90,7 @@ def told(findings: list[Finding]) -> str:
 
 
 def _bounds() -> dict[str, str]:
-    """The versions that the installed plugin asks for, by package; none if it runs from a checkout alone."""
+    """The versions that the installed plugin needs, by package; empty if it runs from a checkout without installation."""
     from packaging.requirements import Requirement
 
     try:
@@ -101,7 +101,7 @@ def _bounds() -> dict[str, str]:
 
 
 def _package(name: str, bounds: str) -> Finding:
-    """Import the package: one that is installed need not work."""
+    """Check a package by importing it, because an installed package may not work."""
     from packaging.specifiers import SpecifierSet
 
     module, needed_by = PACKAGES[name]
@@ -110,7 +110,7 @@ def _package(name: str, bounds: str) -> Finding:
         version = metadata.version(name)
     except (ModuleNotFoundError, metadata.PackageNotFoundError) as error:
         return Finding(name, f"not installed ({error})", f"{needed_by}: pip install {name}")
-    except Exception as error:  # whatever a package that does not fit the others raises
+    except Exception as error:  # a package that does not fit the others can raise anything
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         return Finding(name, f"cannot be imported ({told})", f"{needed_by}: pip install --force-reinstall {name}")
     if not SpecifierSet(bounds).contains(version, prereleases=True):
@@ -119,7 +119,7 @@ def _package(name: str, bounds: str) -> Finding:
 
 
 def _extra(command: str, modules: tuple[str, ...]) -> Finding:
-    """Whether a command that few need can run; it is no problem if not."""
+    """Whether a command that only few users need can run. It is no problem if not."""
     missing = [name for name in modules if find_spec(name) is None]
     told = f"not installed; who needs it: pip install 'recbole-leaprec[{command}]'" if missing else "installed"
     return Finding(f"leaprec {command}", told)
@@ -153,7 +153,7 @@ def _folder(name: str, path: Path, problem: str) -> Finding:
 
 
 def _cache() -> Path:
-    """Where compiled rerankers are kept: beside the package if that can be written to, as numba does it."""
+    """The folder where numba keeps compiled rerankers: beside the package if that is writable."""
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given)
     beside = Path(recbole_leaprec.__file__).parent / "reranking"

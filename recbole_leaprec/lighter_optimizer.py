@@ -1,6 +1,6 @@
-"""torch's optimizers without torch's compiler, which they import only to switch it off.
+"""Makes torch's optimizers without torch's compiler, which they import only to switch it off.
 
-The compiler takes a second and 70 MB of every process that makes an optimizer, and every trainer makes one, also to evaluate.
+The compiler takes a second and 70 MB in every process that makes an optimizer. Every trainer makes one, even to evaluate.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import torch
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {"adam": Adam, "adamw": AdamW, "sgd": SGD, "adagrad": Adagrad, "rmsprop": RMSprop}
-"""By RecBole's `learner`."""
+"""The optimizers by RecBole's names for `learner`."""
 
 
 def lighter(optimizer: type[Optimizer]) -> Callable[..., Optimizer]:
-    """A class of the same optimizer with its methods as they are below torch's decorators.
+    """A class of the same optimizer, with its methods freed from torch's decorators.
 
     Example:
         >>> weight = torch.nn.Parameter(torch.ones(1))
@@ -28,5 +28,5 @@ def lighter(optimizer: type[Optimizer]) -> Callable[..., Optimizer]:
     """
     names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
     methods = {name: inspect.unwrap(getattr(optimizer, name)) for name in names}
-    # A decorator of `step` switches gradients off, too.
+    # The removed decorators of `step` also switch off gradients, so `no_grad` does that here.
     return type(optimizer.__name__, (optimizer,), {**methods, "step": torch.no_grad()(inspect.unwrap(optimizer.step))})

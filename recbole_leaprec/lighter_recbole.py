@@ -1,6 +1,7 @@
-"""RecBole without scikit-learn, which it imports for three metrics of click prediction: imported before anything of RecBole's.
+"""Imports RecBole without scikit-learn. This module must be imported before all imports from RecBole.
 
-It takes a quarter of the time and 70 MB of the memory of every start, and no ranking metric calls it.
+RecBole needs scikit-learn only for three metrics of click prediction, and no ranking metric calls it. It would take a
+quarter of the time, and 70 MB of the memory, of every start.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 _MODULE = "sklearn.metrics"
 _NAMES = ("auc", "mean_absolute_error", "mean_squared_error")
-"""What RecBole's metrics take from it."""
+"""The functions that RecBole's metrics import from it."""
 
 
 def _imported_when_called(name: str) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
-"""Ray Data's writing of files that are there already as bytes, a row each.
+"""Writes files with Ray Data, from rows that already hold each file's bytes.
 
-It imports little, and stands apart from what makes the lists for that reason: Ray Data writes in processes of its own, which would load
-a recommender's packages for nothing.
+This module imports little, and is separate from the code that makes lists. Ray Data writes in its own processes, which would
+otherwise load a recommender's packages for nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ NAME, CONTENT, ERROR = "name", "content", "error"
 
 
 class ListSink(ray.data.Datasink[None]):
-    """A file per row. What is written twice has the same name and the same content."""
+    """Writes one file per row. A row that is written twice gives the same name and the same content."""
 
     def __init__(self, folder: Folder):
         self._folder = folder
 
     def write(self, blocks: Iterable[Block], ctx: Any) -> None:
-        """ValueError with the sentence of a row that has one in the place of a content."""
+        """Write the rows of some blocks. If a row has an error message and no content, raise it as ValueError."""
         for block in blocks:
             for name, content, error in zip(*(block.column(one) for one in (NAME, CONTENT, ERROR)), strict=True):
                 if error.as_py():

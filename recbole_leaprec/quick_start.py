@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recbole_leaprec.checkpoint import save_checkpoint
 from recbole_leaprec.common.did_you_mean import unknown_name
 from recbole_leaprec.common.files import write_json
 from recbole_leaprec.common.interrupt import leaving
@@ -26,21 +27,22 @@ def run_leaprec(
     config_file_list: list[str] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train a model, rerank its test lists, and leave a run folder.
+    """Train a model, rerank its test lists, and write a run folder.
 
-    The best epoch is chosen by `valid_metric` of the plain ranking; lambda never touches training.
+    The best epoch is chosen by `valid_metric` of the plain ranking. Lambda has no effect on training.
 
     Args:
         model, dataset: names; None for those in the files or the dict, else SASRecCD and ml-100k.
-        config_file_list: yaml files, later ones win.
+        config_file_list: yaml files; later ones win.
         config_dict: keys that win over the files.
 
     Returns:
-        What result.json holds: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
-        seconds}`), `target_met` where there is a `target_skl`, `config`, `seed`, `versions`, `timing`, `best_epoch`, `epochs`, and `folder`, where all of it is.
+        The content of result.json: `backbone.valid`, `backbone.test`, `rerank` (a list of `{reranker, lambda, test,
+        seconds}`), `target_met` if there is a `target_skl`, `config`, `seed`, `versions`, `timing`, `best_epoch`, `epochs`,
+        and `folder`, the folder of the run.
 
     Raises:
-        ValueError: bad configuration or data; nothing is written then.
+        ValueError: bad configuration or data. Nothing is written then.
     """
     config = LeapRecConfig(model, dataset, config_file_list, config_dict)
     with run_log(config) as log:
@@ -49,17 +51,17 @@ def run_leaprec(
 
 
 def resume(folder: str | Path, config_dict: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Go on with a training that was killed, from its last epoch on; it ends as if nothing had happened.
+    """Go on with a killed training after its last finished epoch. The result is the same as without the interruption.
 
     Args:
-        folder: of the run.
-        config_dict: what belongs to the machine may be another: `data_path`, `show_progress`, GPUs.
+        folder: the folder of the run.
+        config_dict: keys to change, only those in `RESUME_KEYS`, such as `data_path`, `show_progress` and GPUs.
 
     Returns:
-        As `run_leaprec`.
+        The same as `run_leaprec`.
 
     Raises:
-        ValueError: there is nothing to go on with, or the data has changed.
+        ValueError: there is no training to go on with, or the data has changed.
     """
     config = resumed_config(folder, config_dict)
     with run_log(config) as log:
@@ -70,7 +72,7 @@ def resume(folder: str | Path, config_dict: dict[str, Any] | None = None) -> dic
 
 
 def resumed_config(folder: str | Path, config_dict: dict[str, Any] | None) -> LeapRecConfig:
-    """The config of a training that was killed; ValueError as `resume`."""
+    """The config of a killed training; ValueError as `resume`."""
     folder = Path(folder)
     check_changes(config_dict or {}, RESUME_KEYS)
     if (folder / "result.json").is_file():
@@ -88,7 +90,7 @@ def train_and_measure(
     """Train, measure the best epoch on test, and write the result.
 
     Args:
-        fit: trains into the run's folder, and leaves the trainer as it is after the last epoch.
+        fit: a function that trains, writes to the run's folder, and leaves the trainer in its state after the last epoch.
     """
     started = time.perf_counter()
     with leaving(lambda: left_of_training(run.folder)):
@@ -96,6 +98,9 @@ def train_and_measure(
         run.timing["training"] = time.perf_counter() - started
         best = trainer.load(trainer.saved_model_file)
         result = run.evaluate(trainer)
+        if run.config["target_skl"] is not None:  # from now on the model has the lambda, and needs no data to find it
+            found = {"rerank_lambda": result["rerank"][0]["lambda"], "target_skl": None}
+            save_checkpoint(Path(trainer.saved_model_file), {**best, "config": {**best["config"], **found}})
     result["backbone"] = {"valid": trainer.best_valid_result, **result["backbone"]}
     result["best_epoch"], result["epochs"] = best["epoch"], len(trainer.train_loss_dict)
     write_json(run.folder / "result.json", result)
@@ -109,16 +114,16 @@ def evaluate(
     rerankings: list[Reranking] | None = None,
     split: str = "test",
 ) -> dict[str, Any]:
-    """Rerank and measure the test lists of a trained model again: other rerankers, lambdas, list lengths, metrics.
+    """Rerank and measure the test lists of a trained model again, with other rerankers, lambdas, list lengths or metrics.
 
     Args:
         checkpoint: the model.pth of a run.
         config_dict: keys to change; only those in `EVALUATION_KEYS`.
-        rerankings: several methods and lambdas, all measured on one pass of scoring; None for the configured one.
-        split: `test`, or `valid` to choose something by.
+        rerankings: several methods and lambdas, measured together with users scored only once; None for the configured one.
+        split: `test`; or `valid`, to choose settings by its metrics.
 
     Returns:
-        As `run_leaprec`, without what belongs to training.
+        The same as `run_leaprec`, without the entries about training.
 
     Raises:
         ValueError: no such checkpoint, or not one of this plugin; a dataset that has changed since; a key that

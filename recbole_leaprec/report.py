@@ -1,4 +1,4 @@
-"""`report`: one page out of the folders of runs, of trade-offs, or of a study."""
+"""`report`: makes one page from the folders of runs, of trade-offs, or of a study."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def report(
     lambdas: Sequence[float] | None = None,
     config_dict: dict[str, Any] | None = None,
 ) -> Path:
-    """Write the page, and beside it the tables and pictures that go with it.
+    """Write the page, with its tables and pictures beside it. Returns the path of the page.
 
     Args:
-        folders: of runs, of trade-offs, or one of a study. A run that has not been measured is scored and reranked now.
-        out: the page; its folder is made if need be.
-        users: how many users the page lets one look at.
-        rerankers, lambdas: what to measure a run with; None for `REPORT_RERANKERS` and `REPORT_LAMBDAS`.
+        folders: folders of runs or trade-offs, or one folder of a study. A run without measurements is measured now.
+        out: the page; its folder is made if needed.
+        users: how many users the user explorer of the page has.
+        rerankers, lambdas: used to measure a run; None for `REPORT_RERANKERS` and `REPORT_LAMBDAS`.
         config_dict: keys to change when a run is measured, those in `MEASUREMENT_KEYS`.
 
     Raises:
-        ValueError: bad arguments, a folder that holds nothing to report, or runs of different datasets.
+        ValueError: bad arguments, a folder with nothing to report, or runs of different datasets.
     """
     out, paths = Path(out), [Path(folder).resolve() for folder in folders]
     check_count("users", users)
@@ -91,7 +91,7 @@ class _Reranked(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """A run that has been measured, what to call it, and the seconds of its training."""
+    """A measured run, with its label and the seconds of its training."""
 
     label: str
     measurement: Measurement
@@ -122,7 +122,7 @@ def _check_out(out: Path) -> None:
 
 
 def _check_runs(folders: Sequence[Path], measured: Sequence[Measurement], config_dict: dict[str, Any] | None) -> None:
-    """ValueError for a folder that cannot be measured, or runs that cannot stand in one table with each other or with others."""
+    """Raise ValueError for a folder that cannot be measured, or for runs that cannot be compared in one table."""
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder} does not exist; name the folder of a run, a trade-off or a study")
@@ -137,7 +137,7 @@ def _check_runs(folders: Sequence[Path], measured: Sequence[Measurement], config
 
 
 def _measured(folder: Path) -> list[Path]:
-    """What has been measured of a folder."""
+    """The files with measurements in a folder and its sub-folders."""
     return sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
 
 
@@ -158,7 +158,7 @@ def _measure(
 
 
 def _check_reranked(runs: Sequence[_Reranked]) -> None:
-    """ValueError if two are of one model and one reranker, as a run and its own trade-off are, or if there is no reranker."""
+    """Raise ValueError if two have the same model and reranker, for example a run and its own trade-off; or if none has one."""
     seen: dict[tuple[Path, str], str] = {}
     for run in runs:
         model = run.model.resolve()
@@ -175,7 +175,7 @@ def _check_reranked(runs: Sequence[_Reranked]) -> None:
 
 
 def _curves(runs: Sequence[_Measured]) -> list[Curve]:
-    """One for each run and reranker; of several runs, with the run's label."""
+    """One curve per run and reranker. If there are several runs, the name starts with the run's label."""
     return [
         Curve(name if len(runs) == 1 else f"{run.label}: {name}", name, [run.measurement], training=run.training)
         for run in runs

@@ -1,4 +1,4 @@
-"""One run, trained or to be trained: its data, its model, and its folder. Every command that works with a model starts here."""
+"""One run, trained or not: its data, its model, and its folder. Every command that works with a model starts here."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from recbole_leaprec.training_state import STATE, save_state
 _logger = logging.getLogger(__name__)
 
 AfterValidation = Callable[[LeapRecTrainer, Any, int], None]
-"""Called with the trainer, the validation data and the epoch; the best checkpoint so far has been written."""
+"""It is called with the trainer, the validation data and the epoch, after the best checkpoint so far was written."""
 
 
 @dataclass
 class Run:
-    """What a command works with. Preparing one writes nothing; `open` makes its folder."""
+    """The config, data and model of a run. `prepare` writes nothing; `open` makes the folder."""
 
     config: LeapRecConfig
     dataset: SequenceDataset
@@ -50,18 +50,21 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where the run writes, once `open` has made it."""
+        """The folder where the run writes, after `open` has made it."""
         return Path(self.config["output_dir"])
 
     @classmethod
     def prepare(cls, config: LeapRecConfig, *, resumed: bool = False) -> Run:
-        """Read the data and make the model, with parameters drawn from the seed; `resumed` for the folder of a training to go on with."""
+        """Read the data and make the model, with parameters drawn from the seed.
+
+        Args:
+            resumed: whether the run goes on with a training in its folder.
+        """
         started = time.perf_counter()
         if not resumed:
             check_folder(config)
-        with slow_step(f"reading dataset {config['dataset']}", in_log(_logger)):
-            dataset = create_dataset(config)
-            loaders = data_preparation(config, dataset)
+        dataset = read_dataset(config)
+        loaders = data_preparation(config, dataset)
         if max(config["topk"]) >= dataset.item_num:
             raise ValueError(
                 f"topk (list lengths K) must not exceed the number of items, {dataset.item_num - 1}, got {config['topk']}"
@@ -81,16 +84,16 @@ class Run:
         return run
 
     def open(self, log: RunLog, log_name: str, kind: str = "") -> LeapRecTrainer:
-        """Make the folder, with the config and the log in it, and the trainer that writes there.
+        """Make the folder, with the config and the log in it. Returns the trainer, which writes there.
 
         Args:
-            kind: what the name of a new folder begins with, where it is not that of a training.
+            kind: the prefix of a new folder's name; empty for a training.
         """
         name = f"{kind}{self.config['model']}-{self.config['dataset']}"
         self.config["output_dir"] = self.config["checkpoint_dir"] = str(make_folder(self.config, name))
         log.take(self.folder)
         if not self.resumed:
-            check_no_run(self.folder)  # of another that was faster
+            check_no_run(self.folder)  # another process may have been faster
         log.write_to(self.folder / log_name)
         write_yaml(self.folder / "config.yaml", self.config.plain())
         logging.getLogger().info(str(self.config))
@@ -105,13 +108,13 @@ class Run:
 
     @contextmanager
     def scratch_trainer(self) -> Iterator[LeapRecTrainer]:
-        """A trainer that leaves nothing behind, for a run that has no folder."""
+        """A trainer that leaves no files behind, for a run without a folder."""
         with tempfile.TemporaryDirectory() as folder:  # RecBole's trainer makes the folder of its checkpoints
             self.config["output_dir"] = self.config["checkpoint_dir"] = folder
             yield LeapRecTrainer(self.config, self.model, self.dataset)
 
     def fit(self, trainer: LeapRecTrainer, after_validation: AfterValidation | None = None, resumable: bool = True) -> None:
-        """RecBole's fit under one bar over the epochs; with a state to go on from after every epoch, if it is `resumable`."""
+        """RecBole's fit with one progress bar over the epochs. If `resumable`, the state is saved after every epoch."""
         show, saved = self.config["show_progress"], trainer.start_epoch - 1
 
         def save(epoch: int) -> None:
@@ -123,7 +126,7 @@ class Run:
         with tqdm(total=trainer.epochs, desc="training", unit="epoch", disable=not show) as bar:
 
             def advance(epoch: int, score: float) -> None:
-                save(epoch)  # the last epoch, or the one that stopped the training, has none after it
+                save(epoch)  # needed here because no epoch follows the last one
                 bar.update(epoch + 1 - bar.n)
                 bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
                                  "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
@@ -133,20 +136,25 @@ class Run:
             bar.update(trainer.start_epoch)
             ended = trainer.start_epoch >= trainer.epochs or trainer.cur_step > trainer.stopping_step
             if trainer.start_epoch and ended:  # it was killed after its last epoch
-                trainer.eval_collector.data_collect(self.train_data)  # what some metrics count; RecBole's fit does the same
+                trainer.eval_collector.data_collect(self.train_data)  # counts for some metrics; RecBole's fit does the same
             else:
-                # RecBole calls back after epochs with a validation alone.
+                # RecBole calls back only after epochs with a validation.
                 trainer.before_epoch = lambda epoch: save(epoch - 1)
                 trainer.fit(self.train_data, self.valid_data, show_progress=show, callback_fn=advance)
+                save(max(trainer.train_loss_dict))  # a last epoch without a validation
 
     def evaluate(
         self, trainer: LeapRecTrainer, rerankings: Sequence[Reranking] | None = None, split: str = "test"
     ) -> dict[str, Any]:
-        """Metrics of the backbone and of the rerankings, by default the configured one, from one pass of scoring."""
+        """Metrics of the backbone and of the rerankings (by default the configured one), with users scored only once."""
         config, started = self.config, time.perf_counter()
         found = {}
         if config["target_skl"] is not None and rerankings is None:
-            lam, met = self.find_lambda(trainer)
+            try:
+                lam, met = self.find_lambda(trainer), True
+            except TargetNotMet as missed:
+                _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
+                lam, met = missed.lam, False
             rerankings, found = [Reranking.from_config(config, lam)], {"target_met": met}
         asked = rerankings or [Reranking.from_config(config)]
         data = {"valid": self.valid_data, "test": self.test_data}[split]
@@ -176,8 +184,8 @@ class Run:
             "config": config.plain(),
         }
 
-    def find_lambda(self, trainer: LeapRecTrainer) -> tuple[float, bool]:
-        """The smallest lambda whose lists meet `target_skl` on validation, True; or the one with the least S_KL, False."""
+    def find_lambda(self, trainer: LeapRecTrainer) -> float:
+        """The smallest lambda whose lists meet `target_skl` on validation; TargetNotMet if there is none."""
         config = self.config
 
         def skl(lambdas: Sequence[float]) -> list[float]:
@@ -185,24 +193,27 @@ class Run:
             evaluations = trainer.evaluate_rerankings(self.valid_data, rerankings)
             return [one.mean("skl", max(config["topk"])) for one in evaluations]
 
-        try:
-            lam, reached = smallest_lambda(skl, config["target_skl"])
-        except TargetNotMet as missed:
-            _logger.warning("target_skl, with %s on validation: %s, which is used", config["reranker"], missed)
-            return missed.lam, False
+        lam, reached = smallest_lambda(skl, config["target_skl"])
         _logger.info("lambda %g is the smallest that meets target_skl %g: S_KL@%d is %.4f on validation", lam,
                      config["target_skl"], max(config["topk"]), reached)  # fmt: skip
-        return lam, True
+        return lam
+
+
+def read_dataset(config: LeapRecConfig) -> SequenceDataset:
+    """The dataset of a config; logs what is going on if that takes a while."""
+    with slow_step(f"reading dataset {config['dataset']}", in_log(_logger)):
+        return create_dataset(config)
 
 
 def _model(config: LeapRecConfig, dataset: SequenceDataset) -> Any:
-    """The model, which sees training interactions alone; ValueError if it cannot be made with its settings."""
+    """The model, which sees only training interactions; ValueError if it cannot be made with its settings."""
     try:
-        return config.model_class(config, dataset).to(config["device"])
-    except Exception as error:  # RecBole's models do not look at their settings, and each ends in another way
+        model = config.model_class(config, dataset)
+    except Exception as error:  # RecBole's models do not check their settings, and fail with any error
         if isinstance(error, ValueError):
             raise
         raise ValueError(f"a {config['model']} cannot be made with these settings: {in_words(error)}") from error
+    return model.to(config["device"])
 
 
 @contextmanager
@@ -212,17 +223,17 @@ def trained_run(
     log_name: str = "evaluate.log",
     check: Callable[[Run], None] = lambda run: None,
 ) -> Iterator[tuple[Run, LeapRecTrainer]]:
-    """A trained model, ready to be evaluated, with a folder of its own; ValueError as `evaluate`.
+    """A trained model, ready to be evaluated, with its own new folder; ValueError as `evaluate`.
 
     Args:
-        check: called before the folder is made.
+        check: is called with the run before the folder is made.
     """
     content, config = trained_config(checkpoint, changes)
     with run_log(config) as log:
         run = Run.restored(checkpoint, content, config)
         check(run)
         trainer = run.open(log, log_name, "evaluation-")
-        trainer.eval_collector.data_collect(run.train_data)  # what some metrics count; RecBole's fit does the same
+        trainer.eval_collector.data_collect(run.train_data)  # counts for some metrics; RecBole's fit does the same
         yield run, trainer
 
 
@@ -234,14 +245,14 @@ def trained_config(checkpoint: str | Path, changes: dict[str, Any] | None) -> tu
     settings = {key: value for key, value in content["config"].items() if key not in MACHINE_KEYS} | changes
     check_target(changes)
     if "target_skl" not in changes and {"reranker", "rerank_lambda"} & changes.keys():
-        settings["target_skl"] = None  # what is asked for now wins over what the run was trained with
-    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and has no part in this
+        settings["target_skl"] = None  # the new settings win over those of the training
+    if "topk" in changes or "metrics" in changes:  # valid_metric chose the epoch and is not needed now
         settings["valid_metric"] = None
     return content, LeapRecConfig(config_dict=settings)
 
 
 def train_only(config: LeapRecConfig, after_validation: AfterValidation) -> None:
-    """Train into `output_dir` and leave it at that: nothing of test is read."""
+    """Train and write to `output_dir`, without any evaluation on test."""
     with run_log(config) as log:
         run = Run.prepare(config)
         run.fit(run.open(log, "train.log"), after_validation, resumable=False)

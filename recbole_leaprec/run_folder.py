@@ -1,4 +1,4 @@
-"""A run's folder: `output_dir`, or a new one under output/; and the versions that a result was made with."""
+"""A run's folder (`output_dir`, or a new one under output/), and the versions that a result was made with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(config: LeapRecConfig) -> None:
-    """ValueError if `output_dir` cannot be the folder of a new run."""
+    """Raise ValueError if `output_dir` cannot be the folder of a new run."""
     folder = config["output_dir"] and Path(config["output_dir"])
     if not folder:
         return
@@ -30,7 +30,7 @@ def check_folder(config: LeapRecConfig) -> None:
 
 
 def check_no_run(folder: Path) -> None:
-    """ValueError if a folder is that of a run already, with how to go on with one that was killed."""
+    """Raise ValueError if a folder already holds a run. For a killed training, the message says how to go on."""
     if (folder / "result.json").exists():
         raise ValueError(f"output_dir {folder} already holds a run; name another, or remove it first")
     if (folder / STATE).exists() or (folder / "model.pth").exists():
@@ -38,7 +38,7 @@ def check_no_run(folder: Path) -> None:
 
 
 def left_of_training(folder: Path) -> str:
-    """What a training that was interrupted leaves, and how to go on."""
+    """A sentence on what an interrupted training leaves, and how to go on."""
     if (folder / STATE).is_file():
         return f"all epochs that were finished are kept in {folder}; go on with leaprec --resume={folder}"
     return f"no epoch was finished, and {folder} holds nothing to go on with; remove it and start again"
@@ -50,7 +50,7 @@ def make_folder(config: LeapRecConfig, name: str) -> Path:
 
 
 def training_seconds(folder: Path) -> float:
-    """How long the run of a folder was trained; nan where the folder does not say."""
+    """The training time of the run in a folder, in seconds; nan if not known."""
     path = folder / "result.json"
     if not path.is_file():
         return math.nan
@@ -60,10 +60,10 @@ def training_seconds(folder: Path) -> float:
 
 
 def versions() -> dict[str, str]:
-    """What a result was made with."""
+    """The versions of the packages that a result was made with."""
     packages = ("recbole", "torch", "numpy", "pandas")
     return {
-        "recbole-leaprec": __version__,  # also from a checkout that is not installed
+        "recbole-leaprec": __version__,  # works also from a checkout that is not installed
         "python": platform.python_version(),
         **{package: version(package) for package in packages},
     }

@@ -22,14 +22,14 @@ PACKAGE_LOGGER = "recbole_leaprec"
 
 
 class _TqdmHandler(logging.StreamHandler):
-    """Writes above a progress bar instead of into it."""
+    """Writes above a progress bar, not into it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         tqdm.write(self.format(record), file=sys.stderr)
 
 
 class RunLog:
-    """Log lines of a run: on the terminal at once, and in a file as soon as the run has a folder."""
+    """The log of a run: at once on the terminal, and in a file as soon as the run has a folder."""
 
     def __init__(self, held: logging.handlers.MemoryHandler):
         self._held = held
@@ -37,7 +37,7 @@ class RunLog:
         self._folder = ExitStack()
 
     def take(self, folder: Path) -> None:
-        """Have the run's folder to itself as long as the run lasts; ValueError if another has it."""
+        """Lock the run's folder until the log is closed; ValueError if another process has locked it."""
         self._folder.enter_context(taken(folder))
 
     def write_to(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class RunLog:
         self._held.flush()
 
     def keep(self, error: Exception) -> None:
-        """Write the traceback of what ended the run into its file, if it has one; the error has a note of where that is."""
+        """Write the traceback of the error that ended the run to the log file, if there is one. Add a note with its path."""
         if self._file:
             trace = (type(error), error, error.__traceback__)
             self._file.handle(logging.LogRecord(PACKAGE_LOGGER, logging.ERROR, __file__, 0, "the run ended here", (), trace))
@@ -63,7 +63,7 @@ class RunLog:
 
 @contextmanager
 def run_log(config: LeapRecConfig) -> Iterator[RunLog]:
-    """Log a run. The terminal shows the plugin's lines and RecBole's warnings, or, without progress bars, all lines."""
+    """Log a run. The terminal shows the plugin's lines and RecBole's warnings; without progress bars, it shows all lines."""
     root = logging.getLogger()
     level = getattr(logging, str(config["state"] or "INFO").upper(), logging.INFO)
     terminal = _TqdmHandler()

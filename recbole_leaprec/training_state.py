@@ -1,4 +1,4 @@
-"""The state of a training after an epoch, so that one that was killed goes on where it was."""
+"""The state of a training after an epoch, so that a killed training can go on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from recbole_leaprec.trainer import LeapRecTrainer
 
 STATE = "state.pth"
-"""It is in a run's folder as long as the run is trained."""
+"""The file of the state. It is in a run's folder only during the training."""
 
 STATE_FORMAT = "recbole-leaprec training 1"
 
 
 def save_state(path: Path, trainer: LeapRecTrainer, train_data: Any, epoch: int) -> None:
-    """Write everything that the next epoch depends on, all of it or nothing."""
+    """Write everything that the next epoch depends on, as a whole or not at all."""
     numpy_state: Any = np.random.get_state()
     content = {
         "dataset": trainer.dataset.fingerprint,
@@ -45,7 +45,7 @@ def save_state(path: Path, trainer: LeapRecTrainer, train_data: Any, epoch: int)
 
 
 def restore_state(path: Path, trainer: LeapRecTrainer, train_data: Any) -> None:
-    """Put a trainer where it was after the epoch of a state; ValueError if it is not of this training."""
+    """Restore a trainer to a saved state; ValueError if the state does not belong to this training."""
     content = load_checkpoint(path, trainer.device, (STATE_FORMAT,))
     check_fits(content, trainer.dataset, path)
     restore(trainer.model, content, path)
@@ -57,21 +57,21 @@ def restore_state(path: Path, trainer: LeapRecTrainer, train_data: Any) -> None:
 
 
 def _check_state(content: dict[str, Any]) -> None:
-    """ValueError for what is another kind of value than `save_state` has written."""
+    """Raise ValueError for values that `save_state` cannot have written."""
     kinds = {"epoch": int, "cur_step": int, "best_valid_score": float, "best_valid_result": dict, "train_loss": dict}
     for name, kind in kinds.items():
         if type(content.get(name)) is not kind:
             raise ValueError(f"its {name!r} is missing, or not what it should be")
-    figures = {**content["best_valid_result"], **content["train_loss"]}
-    if not all(isinstance(value, int | float) for value in figures.values()) or content["cur_step"] < 0:
-        raise ValueError("its figures are not what they should be")
+    values = {**content["best_valid_result"], **content["train_loss"]}
+    if not all(isinstance(value, int | float) for value in values.values()) or content["cur_step"] < 0:
+        raise ValueError("its metrics and losses are not what they should be")
     losses = content["train_loss"]
     if len(losses) != content["epoch"] + 1 or sorted(losses) != list(range(len(losses))):
         raise ValueError(f"it is of epoch {content['epoch']}, and has the losses of epochs {sorted(losses)}")
 
 
 def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
-    """Put an optimizer where it was; ValueError for values that are none of its own, which torch does not look at."""
+    """Restore the state of an optimizer; ValueError for values that do not fit it, which torch does not check."""
     before = _settings_of(optimizer)
     optimizer.load_state_dict(saved)
     rates = [group["lr"] for group in optimizer.param_groups]
@@ -87,11 +87,11 @@ def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) 
 
 
 _NOT_NEGATIVE = ("step", "exp_avg_sq", "square_avg", "sum")
-"""Counts and means of squares, as torch's optimizers call them."""
+"""Counts and means of squares in the state of torch's optimizers. They are never negative."""
 
 
 def _settings_of(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
-    """What the config has settled; the learning rate changes with the epochs."""
+    """The settings that come from the config. The learning rate is left out because it changes with the epochs."""
     return [
         {name: value for name, value in group.items() if name not in ("params", "lr")} for group in optimizer.param_groups
     ]
@@ -106,8 +106,8 @@ def _restore_progress(content: dict[str, Any], trainer: LeapRecTrainer) -> None:
 
 def _restore_random(saved: dict[str, Any], train_data: Any) -> None:
     torch.set_rng_state(saved["torch"].cpu())
-    if saved["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all([state.cpu() for state in saved["cuda"]])
+    for number, state in enumerate(saved["cuda"][: torch.cuda.device_count()]):  # there may be other GPUs than before
+        torch.cuda.set_rng_state(state.cpu(), number)
     train_data.generator.set_state(saved["batches"].cpu())
     kind, keys, *rest = saved["numpy"]
     np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
@@ -115,5 +115,5 @@ def _restore_random(saved: dict[str, Any], train_data: Any) -> None:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as the tuples that they were."""
+    """The value with all lists turned back into tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value

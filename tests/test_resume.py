@@ -125,7 +125,7 @@ def test_every_epoch_leaves_a_state_with_or_without_a_validation(toy, tmp_path, 
     saved, epochs = run.save_state, []
     monkeypatch.setattr(run, "save_state", lambda *arguments: (epochs.append(arguments[-1]), saved(*arguments)))
     run_leaprec("SASRecCD", "toy", config_dict=settings(toy, tmp_path / "run", epochs=5, eval_step=2))
-    assert epochs == [0, 1, 2, 3]  # the fifth has neither a validation nor an epoch after it, and counts for nothing
+    assert epochs == [0, 1, 2, 3, 4]  # the fifth has neither a validation nor an epoch after it
 
 
 def test_what_cannot_go_on_is_told(toy, tmp_path, capsys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,11 @@ class Curve:
         """Seconds of reranking at each lambda, `[L]`."""
         return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
 
+    @property
+    def by_seed(self) -> dict[int, Curve]:
+        """A curve of each seed alone."""
+        return {run.info["config"]["seed"]: replace(self, runs=[run]) for run in self.runs}
+
     def at_skl(self, level: float) -> np.ndarray | None:
         """Metrics of every user where the mean S_KL is `level`, `[metric, U]`.
 
@@ -106,10 +111,13 @@ class Comparison:
 
 
 def compare(comparison: Comparison, levels: Sequence[float]) -> pd.DataFrame:
-    """Compare nDCG and HR of each method with the reference at the same mean S_KL, by a paired t-test over the users.
+    """Compare nDCG and HR of each method with the reference at the same mean S_KL, by paired t-tests.
 
     Returns:
-        One row per method, S_KL level that both reach, and metric: `value`, `reference_value`, `difference` and `p`.
+        One row per method, S_KL level that both reach, and metric: `value`, `reference_value`, `difference`, and `p` of a test
+        over the users. Then `seeds` that both have, and over these seeds the `spread` of the difference (its standard
+        deviation) and `p_seeds`, nan for one seed. Each seed is compared at the level, too; one that does not reach it does
+        not count.
     """
     reference = comparison.reference
     rows = []
@@ -119,26 +127,42 @@ def compare(comparison: Comparison, levels: Sequence[float]) -> pd.DataFrame:
             theirs = curve.at_skl(level)
             if curve is reference or ours is None or theirs is None:
                 continue
+            by_seed = _differences_by_seed(curve, reference, level)
             for metric in ("ndcg", "hit"):
                 one, other = theirs[METRICS.index(metric)], ours[METRICS.index(metric)]
                 difference, p = paired_test(one - other)
+                of_seeds = by_seed[:, METRICS.index(metric)]
+                several = len(of_seeds) > 1
                 rows.append(
                     {
                         "method": curve.name, "group": curve.group, "reference": reference.name, "skl": level, "metric": metric,
                         "value": one.mean(), "reference_value": other.mean(), "difference": difference, "p": p,
+                        "seeds": len(of_seeds), "spread": of_seeds.std(ddof=1) if several else math.nan,
+                        "p_seeds": paired_test(of_seeds)[1] if several else math.nan,
                     }
                 )  # fmt: skip
     return pd.DataFrame(rows, columns=_COMPARED)
 
 
-_COMPARED = ["method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p"]
+_COMPARED = [
+    "method", "group", "reference", "skl", "metric", "value", "reference_value", "difference", "p", "seeds", "spread", "p_seeds",
+]  # fmt: skip
+
+
+def _differences_by_seed(curve: Curve, reference: Curve, level: float) -> np.ndarray:
+    """How far the means over users are apart for each seed that both have and that reaches the level, `[S, metric]`."""
+    ours, theirs = reference.by_seed, curve.by_seed
+    pairs = [(theirs[seed].at_skl(level), ours[seed].at_skl(level)) for seed in ours if seed in theirs]
+    found = [one.mean(-1) - other.mean(-1) for one, other in pairs if one is not None and other is not None]
+    return np.array(found).reshape(len(found), len(METRICS))
 
 
 def with_holm(compared: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """All comparisons in one table, with `p_holm`: p adjusted for the number of tests in the table (Holm, 1979)."""
     some = [one for one in compared if len(one)]
     table = pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=_COMPARED)
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=float)))
+    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm(table["p"].to_numpy(dtype=float)))
+    return table
 
 
 def own_levels(reference: Curve, count: int = 4) -> list[float]:

@@ -13,7 +13,8 @@ from recbole_leaprec.analysis.category_shift import shift_of
 from recbole_leaprec.analysis.plots import plot_dataset
 from recbole_leaprec.common.files import check_unused, taken, write_json
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.data import SequenceDataset, create_dataset
+from recbole_leaprec.data import SequenceDataset
+from recbole_leaprec.run import read_dataset
 from recbole_leaprec.run_log import run_log
 
 
@@ -91,8 +92,7 @@ def describe(
     check_unused(folder, ["description.json"])
     config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
     with run_log(config):
-        dataset = create_dataset(config)
-        dataset.build()
+        dataset = read_dataset(config)
     found = description(dataset, config["beta"])
     with taken(folder):
         check_unused(folder, ["description.json"])

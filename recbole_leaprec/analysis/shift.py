@@ -12,7 +12,8 @@ from recbole_leaprec.analysis.plots import plot_shift
 from recbole_leaprec.common.defaults import SHIFT_LONGEST, SHIFT_STEP, SHIFT_WINDOW
 from recbole_leaprec.common.files import check_unused, taken, write_csv
 from recbole_leaprec.config import LeapRecConfig
-from recbole_leaprec.data import create_dataset
+from recbole_leaprec.run import read_dataset
+from recbole_leaprec.run_log import run_log
 from recbole_leaprec.settings.keys import check_count
 
 
@@ -37,8 +38,8 @@ def shift(
     folder = Path(output_dir)
     check_unused(folder, ["shift.csv"])
     config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
-    dataset = create_dataset(config)
-    dataset.build()
+    with run_log(config):
+        dataset = read_dataset(config)
     sequences = dataset.sequences
     farthest = int((sequences.offsets[1:] - sequences.offsets[:-1]).max()) - window  # no history has a later window
     if farthest < 0:

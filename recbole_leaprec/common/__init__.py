@@ -1,1 +1,1 @@
-"""What every part of the package may use: files and folders, reading what others wrote, messages, interruptions."""
+"""Helpers for every part of the package: files and folders, reading files of others, messages, interruptions."""

@@ -1,4 +1,4 @@
-"""Error messages that name the nearest known name."""
+"""Error messages that give the most similar known name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
-    """A message for a name that is not known.
+    """The error message for an unknown name.
 
     Example:
         >>> unknown_name("reranker", "leaprek", ["none", "leaprec"])
@@ -19,7 +19,7 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or a full stop where nothing is near; case is ignored."""
+    """`; did you mean 'x'?`, or a full stop if no name is similar. Case is ignored."""
     by_folded = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(str(name).lower(), by_folded, n=1)
     return f"; did you mean {by_folded[near[0]]!r}?" if near else "."

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and folders that one process has for itself."""
+"""Writes files as a whole or not at all, and locks folders for one process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-if sys.platform != "win32":  # there, two processes may share a folder that is given to both
+if sys.platform != "win32":  # on Windows folders are not locked: two processes may share one
     import fcntl
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A place to write to that becomes `path` at the end: all of it or nothing."""
+    """A scratch path to write to. It becomes `path` at the end, as a whole or not at all."""
     scratch = path.with_name(path.name + ".part")
     try:
         yield scratch
@@ -33,7 +33,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def check_checkpoint(path: str | Path) -> None:
-    """ValueError if there is no file at `path`."""
+    """Raise ValueError if there is no file at `path`."""
     if Path(path).is_dir():
         raise ValueError(f"checkpoint {path} is a folder; name the model.pth in it")
     if not Path(path).is_file():
@@ -41,7 +41,7 @@ def check_checkpoint(path: str | Path) -> None:
 
 
 def check_spec(path: str | Path) -> None:
-    """ValueError if there is no file of a study at `path`."""
+    """Raise ValueError if there is no study file at `path`."""
     if not Path(path).is_file():
         raise ValueError(f"--spec: there is no file {path}; one comes with the plugin, properties/study/ml-100k.yaml")
 
@@ -62,24 +62,26 @@ def write_csv(path: Path, table: pd.DataFrame) -> None:
 
 
 def new_folder(name: str) -> Path:
-    """A folder under output/ with the time in its name; it is taken by making it, so no two have one."""
+    """Make a new folder under output/ with the time in its name. No two processes get the same one."""
     stem = f"output/{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = Path(stem), 1
     while True:
         try:
             folder.mkdir(parents=True)
             return folder
-        except FileExistsError:  # another of the same second
+        except FileExistsError:  # another one was made in the same second
             number += 1
             folder = Path(f"{stem}-{number}")
 
 
 @contextmanager
 def taken(folder: Path) -> Iterator[None]:
-    """Have a folder to oneself, made if need be, until the end or the death of this process; it goes again if nothing came into it.
+    """Lock a folder until the end of the `with` block or of this process.
+
+    The folder is made if needed, and removed again if it is still empty.
 
     Raises:
-        ValueError: another process has it.
+        ValueError: another process has locked it.
     """
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +94,7 @@ def taken(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(out: Path) -> Iterator[Path]:
-    """An empty folder beside `out` for as long as it is being made; what a process that was killed left there goes first.
+    """An empty folder beside `out` that exists while `out` is made. Remains of a killed process are removed first.
 
     Raises:
         ValueError: another process is making `out`.
@@ -111,7 +113,7 @@ def scratch_folder(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _held(folder: Path, otherwise: str) -> Iterator[None]:
-    """Lock a folder until the end or the death of this process; ValueError with what is said `otherwise` if another has."""
+    """Lock a folder until the block or this process ends. If another process has it, raise ValueError(`otherwise`)."""
     if sys.platform == "win32":
         yield
         return
@@ -119,7 +121,7 @@ def _held(folder: Path, otherwise: str) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if isinstance(error, BlockingIOError):  # any other error is that of a file system without locks
+        if isinstance(error, BlockingIOError):  # any other error means a file system without locks
             os.close(descriptor)
             raise ValueError(otherwise) from error
     try:
@@ -129,7 +131,7 @@ def _held(folder: Path, otherwise: str) -> Iterator[None]:
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove folders, the deepest first, up to the first that holds something."""
+    """Remove empty folders, given deepest first, and stop at the first that is not empty."""
     for folder in folders:
         if any(folder.iterdir()):
             return
@@ -137,14 +139,14 @@ def remove_empty(folders: Iterable[Path]) -> None:
 
 
 def check_unused(folder: Path, names: Iterable[str], option: str = "output_dir") -> None:
-    """ValueError if one of these is in the folder already; `option` is what names the folder."""
+    """Raise ValueError if the folder, which `option` names, already holds one of these names."""
     for name in names:
         if (folder / name).exists():
             raise ValueError(f"{option}: {folder} holds a {name} already; name another folder")
 
 
 def distinct_names(folders: Sequence[Path]) -> dict[str, Path]:
-    """Each folder by as much of its path, from the end, as tells it from the others.
+    """The folders by name. Names are ends of paths, just long enough to be different.
 
     Example:
         >>> list(distinct_names([Path("/a/run"), Path("/b/run")]))

@@ -1,4 +1,4 @@
-"""Ctrl-C that cannot get lost, and that says what it leaves."""
+"""Makes sure that Ctrl-C does not get lost, and says what an interrupted command leaves."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SECONDS = 0.05
-"""From an interrupt that got lost until it is sent again: the callback that it fell into is over by then."""
+"""Seconds after which a lost interrupt is sent again. The callback in which it was lost has ended by then."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Send Ctrl-C again where Python throws it away.
+    """Send Ctrl-C again if Python discards it.
 
-    Python raises KeyboardInterrupt wherever the program happens to be. In a destructor or the callback of a weak reference,
-    which torch and logging have many of, it is reported as "Exception ignored", and the program goes on.
+    Python raises KeyboardInterrupt at any place in the program. In a destructor or the callback of a weak reference (torch
+    and logging have many), Python only reports it as "Exception ignored", and the program goes on.
     """
     before = sys.unraisablehook
 
@@ -37,9 +37,9 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def leaving(told: Callable[[], str]) -> Iterator[None]:
-    """Have a KeyboardInterrupt carry, as its last note, what is left and how to go on; `told` is asked when it comes.
+    """Add to a KeyboardInterrupt a note on what is left and how to go on. `told` makes the note when the interrupt comes.
 
-    Of several, one inside the other, the outermost knows best, and is the last.
+    If several are nested, the note of the outermost comes last, because it knows most.
     """
     try:
         yield
@@ -51,6 +51,6 @@ def leaving(told: Callable[[], str]) -> Iterator[None]:
 def _interrupt_main() -> None:
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(main, signal.SIGINT)  # ends a wait, too
+        signal.pthread_kill(main, signal.SIGINT)  # also ends a wait
     else:  # Windows
         _thread.interrupt_main()

@@ -1,4 +1,4 @@
-"""Packages that bring in a name when it is asked for: torch takes a second to import, and RecBole several."""
+"""Packages that import a name only at its first use: importing torch takes a second, RecBole several."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """A `__getattr__` for a package.
 
     Args:
-        package: its `__name__`.
-        homes: which module of the package has each name.
+        package: the `__name__` of the package.
+        homes: the module of the package that holds each name.
 
     Example:
         >>> lazy_names("email", {"Message": "message"})("Message").__name__

@@ -1,4 +1,4 @@
-"""Memory that a process has freed, given back to the system."""
+"""Gives memory that a process has freed back to the system."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from functools import cache
 from typing import Any
 
 EVERY = 10
-"""Batches. Giving back after each would take a quarter of the time of a training, since the next batch asks for it again."""
+"""Memory is given back after this many batches. After each batch, this would take a quarter of the time of a training.
+
+The next batch would ask for the same memory again.
+"""
 
 
 def giving_back(batches: Iterable[Any]) -> Iterator[Any]:
-    """The same batches; what was freed goes back to the system now and then.
+    """The same batches. After every `EVERY` batches, freed memory is given back to the system.
 
-    Some batches leave holes in the C library's memory that the next ones do not fit into. Without this, a training on ML-1M
-    holds more with every epoch: 670 MB after the first, 780 MB after the third.
+    Some batches leave holes in the C library's memory, and the next ones do not fit into them. Without this, a training on
+    ML-1M needs more memory with every epoch: 670 MB after the first, 780 MB after the third.
     """
     for number, batch in enumerate(batches, 1):
         yield batch
@@ -24,7 +27,7 @@ def giving_back(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def give_back() -> None:
-    """Give back what can be given back. Only glibc's memory can: elsewhere this does nothing."""
+    """Give back all freed memory. This works only with glibc; elsewhere it does nothing."""
     if trim := _malloc_trim():
         trim(0)
 

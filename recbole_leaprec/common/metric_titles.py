@@ -1,10 +1,10 @@
-"""What tables and pictures call the metrics."""
+"""The names of metrics in tables and pictures."""
 
 TITLES = {"hit": "HR", "ndcg": "nDCG", "skl": "S_KL", "ckl": "C_KL"}
 
 
 def metric_title(metric: str) -> str:
-    """A metric of RecBole's as the paper writes it.
+    """The name of a RecBole metric as the paper writes it.
 
     Example:
         >>> metric_title("skl@10")

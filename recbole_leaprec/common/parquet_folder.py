@@ -1,4 +1,4 @@
-"""Folders of Parquet files, on this machine or on any file system that pyarrow knows."""
+"""Folders of Parquet files, on this machine or on any file system that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import pyarrow.parquet
 SCHEME = "://"
 SUFFIX = ".parquet"
 READERS = 16
-"""Footers that are read at a time: on a file system far away, most of the time is waiting."""
+"""How many footers are read at a time: with a remote file system, most of the time is waiting."""
 _WITHOUT_FOLDERS = ("s3", "gcs", "abfs")
-"""File systems where a folder is part of a name. To make one could ask for rights that writing a file does not need."""
+"""File systems where a folder is only part of a name. To make one could need rights that writing a file does not need."""
 
 
 def is_folder(where: str | Path | None) -> bool:
-    """Whether it is a folder of this machine, or an address such as s3://bucket/folder."""
+    """Whether `where` is a folder of this machine, or an address such as s3://bucket/folder."""
     return where is not None and (SCHEME in str(where) or Path(where).is_dir())
 
 
 def check_folders(engine: str, out: str | Path, **sources: str | Path | None) -> bool:
-    """Whether folders are read and one is written; ValueError where some are folders and some are not, or without Ray.
+    """Whether folders are read and one is written. ValueError if only some are folders, or if the engine is not Ray.
 
     Args:
-        sources: what is read, by the options that name it.
+        sources: the inputs by the names of their options.
     """
     given = {option: where for option, where in sources.items() if where is not None}
     folders = [option for option, where in given.items() if is_folder(where)]
@@ -51,7 +51,7 @@ def check_folders(engine: str, out: str | Path, **sources: str | Path | None) ->
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a Parquet file tells without its rows."""
+    """The facts from the end of a Parquet file, read without its rows."""
 
     schema: pa.Schema
     rows: int
@@ -59,11 +59,11 @@ class Footer:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder and the files below it. It can be sent to workers; credentials are those of the environment where it is used.
+    """A folder and the files below it. It can be sent to workers. Credentials come from the environment where it is used.
 
     Attributes:
-        text: as the user has written it.
-        path: in its file system.
+        text: the folder as the user wrote it.
+        path: its path in its file system.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Folder:
 
     @classmethod
     def at(cls, where: str | Path, option: str) -> Folder:
-        """`where` is a path or an address; ValueError if no file system answers to it."""
+        """The folder at `where`, a path or an address. ValueError if pyarrow has no file system for it."""
         text = str(where)
         if SCHEME not in text:
             return cls(text, pa.fs.LocalFileSystem(), str(Path(text).absolute()))
@@ -86,10 +86,10 @@ class Folder:
         return f"{self.path}/{name}"
 
     def all_files(self) -> dict[str, pa.fs.FileInfo]:
-        """Every file below the folder by its name, in the order of the names; none where the folder is not there.
+        """Every file below the folder by its name, in the order of the names; none if the folder does not exist.
 
         Raises:
-            ValueError: it is a file, or cannot be listed.
+            ValueError: the folder is a file, or cannot be listed.
         """
         try:
             if self.filesystem.get_file_info(self.path).type == pa.fs.FileType.File:
@@ -101,7 +101,7 @@ class Folder:
         return {info.path[skip:]: info for info in sorted(found, key=lambda one: one.path) if info.is_file}
 
     def files(self) -> dict[str, pa.fs.FileInfo]:
-        """Those for readers: neither their names nor those of their folders begin with _ or a dot."""
+        """The files for readers, without those whose name, or whose folder's name, begins with _ or a dot."""
         return {
             name: info
             for name, info in self.all_files().items()
@@ -109,7 +109,7 @@ class Folder:
         }
 
     def parquet_files(self, option: str) -> dict[str, pa.fs.FileInfo]:
-        """ValueError if there is none, or another file among them."""
+        """The files for readers. ValueError if there are none, or if one is not Parquet by its name."""
         files = self.files()
         if not files:
             raise ValueError(f"{self.text} holds no {SUFFIX} file (--{option})")
@@ -121,7 +121,7 @@ class Folder:
         return files
 
     def footers(self, names: Iterable[str]) -> dict[str, Footer]:
-        """ValueError for the first file that is not Parquet."""
+        """The footers by file name. ValueError for the first file that is not Parquet."""
         names = list(names)
         with ThreadPoolExecutor(READERS) as pool:
             return dict(zip(names, pool.map(self._footer, names), strict=True))
@@ -139,18 +139,18 @@ class Folder:
             return file.read()
 
     def write_whole(self, name: str, content: bytes | pa.Buffer) -> None:
-        """Write a file that is there as a whole or not at all, also where the process dies on the way."""
+        """Write a file as a whole or not at all, even if the process dies while it writes."""
         path = self.path_of(name)
         parent, _, last = path.rpartition("/")
         if self.filesystem.type_name not in _WITHOUT_FOLDERS:
             self.filesystem.create_dir(parent, recursive=True)
-        scratch = f"{parent}/.{last}.{uuid.uuid4().hex}.part"  # of this attempt alone: another may be on its way
+        scratch = f"{parent}/.{last}.{uuid.uuid4().hex}.part"  # only for this attempt: another may run
         with self.filesystem.open_output_stream(scratch, compression=None) as file:
             file.write(content)
         self.filesystem.move(scratch, path)
 
     def clean(self) -> None:
-        """Take away what attempts that died have left."""
+        """Remove the scratch files of attempts that died."""
         for name in self.all_files():
             last = name.rpartition("/")[2]
             if last.startswith(".") and last.endswith(".part"):
@@ -158,7 +158,7 @@ class Folder:
 
 
 def check_alike(footers: dict[str, Footer], columns: Iterable[str], where: str) -> None:
-    """ValueError unless all files have the same of these columns, with the same types."""
+    """Raise ValueError unless each of these columns has the same type in all files, or is missing in all."""
     (first, own), *others = footers.items()
     for name, other in others:
         for column in columns:
@@ -171,7 +171,10 @@ def check_alike(footers: dict[str, Footer], columns: Iterable[str], where: str) 
 
 
 def _kind(schema: pa.Schema, column: str) -> str:
-    """In words. Texts and lists are the same to us whether their places take four bytes or eight, and whatever their values are called."""
+    """The type of a column in words.
+
+    Texts and lists with 32-bit and 64-bit offsets count as the same, and the names of a list's values do not matter.
+    """
     place = schema.get_field_index(column)
     if place < 0:
         return "missing"
@@ -182,16 +185,17 @@ def _kind(schema: pa.Schema, column: str) -> str:
 
 
 Check = Callable[[pa.Schema, str], None]
-"""Looks at the schema of a file, whose name is for its message."""
+"""A function that checks the schema of a file. It gets the file's name for its message."""
 
 
 def checked_folder(
     where: str | Path, option: str, columns: Iterable[str], check: Check
 ) -> tuple[Folder, dict[str, Footer], dict[str, list[int]]]:
-    """A folder that is read, the footers of its files, and their sizes and times, by which a change is seen.
+    """A folder that is read, the footers of its files, and their sizes and times (to notice changes).
 
     Raises:
-        ValueError: there is no Parquet file, one cannot be read or lacks a column, two differ in one, or there is no row.
+        ValueError: there is no Parquet file; a file cannot be read or lacks a column; the type of a column differs between
+            two files; or there are no rows.
     """
     folder = Folder.at(where, option)
     files = folder.parquet_files(option)

@@ -1,6 +1,6 @@
-"""Files that somebody else has written, and texts that somebody has typed.
+"""Reads files that somebody else wrote, and texts that somebody typed.
 
-Nothing in them runs, and whatever is wrong with one becomes a ValueError of one sentence that names it.
+No code in them is run. Every problem becomes a ValueError of one sentence that names the file or text.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _WRONG = (
     ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     pickle.UnpicklingError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What reading bytes that are not what they should be ends in, and making something of them."""
+"""The errors that can come from reading bytes that are not in the expected format."""
 
 _DEEPEST = 50
-"""Levels of brackets and of indented lines."""
+"""The largest depth of a yaml file: levels of brackets and indented lines."""
 _MOST = 100_000
-"""Values of a yaml file, each counted as often as it is pointed to."""
+"""The largest number of values in a yaml file. A value counts again for each alias that points to it."""
 
 
 @contextmanager
 def reading(path: str | Path, what: str) -> Iterator[None]:
-    """What goes wrong meanwhile is the file's fault: ValueError that says so, and what the file should be."""
+    """Turn errors inside the `with` block into a ValueError that names the file and says what it should be."""
     try:
         yield
     except (*_WRONG, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (
             None,
             errno.EINVAL,
-        ):  # the machine's; EINVAL is a place before the file
+        ):  # errors of the machine; EINVAL means a position before the file's begin
             raise
         if isinstance(error, ValueError) and not isinstance(error, UnicodeError) and str(path) in str(error):
             raise
@@ -50,7 +50,7 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
 
 
 def read_all(path: str | Path, what: str, rows: Iterator[_Row]) -> Iterator[_Row]:
-    """What an iterator has; what goes wrong on its way is the file's fault, as in `reading`."""
+    """All rows of an iterator. Its errors become ValueErrors about the file, as in `reading`."""
     while True:
         with reading(path, what):
             row = next(rows, None)
@@ -60,7 +60,7 @@ def read_all(path: str | Path, what: str, rows: Iterator[_Row]) -> Iterator[_Row
 
 
 def in_words(error: BaseException) -> str:
-    """The first line of an error's message, with its kind before it where the message may say little."""
+    """The first line of an error's message. The error's type is put before it if the message may say little."""
     lines = str(error).strip().splitlines()
     first = lines[0] if lines else ""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem:
@@ -69,8 +69,8 @@ def in_words(error: BaseException) -> str:
     return first if isinstance(error, (ValueError, OSError)) and first else f"{type(error).__name__} {first}".strip()
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where yaml has it, eight times as fast
-    """yaml's safe loader; 1e-3 is a number, as RecBole reads it, and 2024-01-01 a text: no key is a date."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # C is 8 times as fast
+    """yaml's safe loader, but 1e-3 is a number (as in RecBole), and 2024-01-01 is a text (no key takes a date)."""
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
@@ -86,10 +86,10 @@ _Loader.add_implicit_resolver(
 
 
 def parse_yaml(text: str, trusted: bool = False) -> Any:
-    """A text as yaml has it, plain values only; ValueError if it is not yaml, too deep, holds itself, or grows when it is read.
+    """The plain values of a yaml text. ValueError if it is not yaml, is too deep or too large, or contains itself.
 
     Args:
-        trusted: whether it comes with a package, and its shape need not be looked at, which takes as long as reading it.
+        trusted: whether the text comes with a package. Then its shape is not checked, which would take as long as reading.
     """
     try:
         if not trusted:
@@ -100,8 +100,8 @@ def parse_yaml(text: str, trusted: bool = False) -> Any:
 
 
 def _check_shape(text: str) -> None:
-    """ValueError for what would take the stack or the memory of whoever looks at all of it."""
-    around: list[tuple[str | None, int]] = []  # what is open: its anchor, and the values before it
+    """Raise ValueError for a text whose values would overflow the stack or the memory of a reader."""
+    around: list[tuple[str | None, int]] = []  # open collections: the anchor, and the number of values before it
     sizes: dict[str | None, int] = {}
     seen = 0
     for event in yaml.parse(text, Loader=_Loader):
@@ -126,13 +126,13 @@ def _line(event: yaml.Event) -> str:
 
 
 def read_text(path: str | Path) -> str:
-    """ValueError if it is not UTF-8."""
+    """The text of a file; ValueError if it is not UTF-8."""
     with reading(path, "a text in UTF-8"):
         return Path(path).read_text(encoding="utf-8")
 
 
 def read_yaml(path: str | Path, what: str) -> Any:
-    """What a yaml file holds; ValueError if it is not yaml. `what` it is comes before its name in the message."""
+    """The content of a yaml file; ValueError if it is not yaml. The message starts with `what`, before the file's name."""
     try:
         return parse_yaml(read_text(path))
     except ValueError as error:
@@ -151,7 +151,7 @@ def read_settings(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def read_json(path: str | Path, what: str) -> dict[str, Any]:
-    """What a JSON file of ours holds; ValueError if it is damaged."""
+    """The content of a JSON file that this package wrote; ValueError if it is damaged."""
     with reading(path, what):
         content = json.loads(read_text(path))
         if not isinstance(content, dict):
@@ -160,7 +160,7 @@ def read_json(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def check_archive(path: str | Path) -> None:
-    """ValueError unless a file is a zip archive whose every part is as it was written, by the checksums in it, and not packed."""
+    """Raise ValueError unless a file is a zip archive without compression, and all its parts match their checksums."""
     with zipfile.ZipFile(path) as archive:
         for part in archive.infolist():
             if part.compress_type != zipfile.ZIP_STORED:

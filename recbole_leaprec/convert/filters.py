@@ -41,7 +41,7 @@ class Filters:
             raise ValueError(unknown_name("rule for duplicates", self.duplicates, DUPLICATES))
 
     def check_ratings(self, rated: bool, otherwise: str) -> None:
-        """ValueError, with what to do `otherwise`, if a filter needs ratings and there are none."""
+        """Raise ValueError, which says what to do `otherwise`, if a filter needs ratings and there are none."""
         if self.min_rating is not None and not rated:
             raise ValueError(f"min_rating needs a column of ratings, got {self.min_rating:g}: {otherwise}")
 

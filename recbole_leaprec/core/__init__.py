@@ -1,1 +1,1 @@
-"""The arithmetic of the paper on tensors: categories, preferences, miscalibration, losses. It knows nothing of RecBole."""
+"""The arithmetic of the paper on tensors: categories, preferences, miscalibration, losses. Nothing here uses RecBole."""

@@ -1,8 +1,8 @@
 """Miscalibration of a list, Eq. 1, 3 and 4 of the paper.
 
-Another divergence would have to change here (the metric), in `ItemCategories.kl` (the loss), and in the rerankers: `divergence_saved`
-for devices, and the same terms in `reranking/kernels`, with bounds that hold for KL alone. All of them use that KL(p || q~) is
-log(1/beta) minus a sum over the categories of a list, which a divergence such as Jensen-Shannon is not.
+To use another divergence, change it here (the metric), in `ItemCategories.kl` (the loss), and in the rerankers:
+`divergence_saved` for devices, and the same terms in `reranking/kernels`, whose bounds hold only for KL. All of them rely on
+this: KL(p || q~) is log(1/beta) minus a sum over the categories of a list. That is not so for Jensen-Shannon, for example.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def kl_divergence(p: Tensor, q: Tensor, beta: float = 0.01) -> Tensor:
         >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
         tensor(1.9585)
     """
-    # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form that the loss and the rerankers use.
+    # p log(p / q~) = p log(1/beta) - p log(1 + (1-beta) q / (beta p)): the form in the loss and the rerankers.
     return p.sum(-1) * math.log(1 / beta) - divergence_saved(p, None, q, beta).sum(-1)
 
 
@@ -30,8 +30,8 @@ def miscalibration(p: Tensor, lists: Tensor, categories: ItemCategories, beta: f
     """S_KL of each list against the preference p: `sum_c p log(p / q~)`, natural log, 0 log 0 = 0.
 
     `q` is the mean of p(.|i) over the list and `q~ = (1-beta) q + beta p`. With the sequential preference this is the
-    paper's S_KL, with the static one C_KL. Item 0 is padding and does not count; a list of padding alone has
-    log(1/beta), the worst there is. A user without preference (p all zero) has 0.
+    paper's S_KL, with the static one C_KL. Item 0 is padding and does not count; a list of only padding has log(1/beta),
+    the worst value. A user without a preference (p all zero) has 0.
 
     Args:
         p: `[B, C]`, each row sums to one.

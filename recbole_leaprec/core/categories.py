@@ -1,4 +1,4 @@
-"""Item categories: profiles and the closed-form KL divergence that the loss, the rerankers and the metrics share."""
+"""Item categories: profiles, and the closed form of the KL divergence in the loss, the rerankers and the metrics."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-# Below this, a category's share of a preference adds less than 1e-18 to any divergence. Dividing by something
-# smaller would overflow float32: with alpha = 0.9 a category last seen 800 steps ago has a share of 1e-37.
+# A category with a smaller share of a preference adds less than 1e-18 to any divergence. Dividing by a smaller
+# number would overflow float32: with alpha = 0.9 a category last seen 800 steps ago has a share of 1e-37.
 _SMALLEST_SHARE = 1e-20
 
 _AT_ONCE = 2**22
-"""Terms of a divergence that are held at a time."""
+"""How many terms of a divergence are held at a time."""
 
 
 def divergence_saved(
     p: Tensor, before: Tensor | None, added: Tensor, beta: float, k: int = 1, out: Tensor | None = None
 ) -> Tensor:
-    """How much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
+    """By how much KL(p || q~) falls in each category when a list of k items gets `added` on top of `before`.
 
-    `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4) and q the category's sum over the list divided by
-    k; that is `p log(1 + added / (before + k beta / (1-beta) p))`, 0 where p is 0. An empty list has
-    `KL(p || beta p) = log(1/beta)`, so every divergence here is that number minus a sum of these terms.
+    This is `p log(q~_after / q~_before)` with `q~ = (1-beta) q + beta p` (Eq. 4), where q is the category's sum over the
+    list divided by k. It equals `p log(1 + added / (before + k beta / (1-beta) p))`, and is 0 where p is 0. An empty list
+    has `KL(p || beta p) = log(1/beta)`, so every divergence here is that number minus a sum of these terms.
 
     Args:
         before, added: sums of p(c|i) over items, not means; None for an empty list.
@@ -37,27 +37,27 @@ def divergence_saved(
 
 
 def _begin(count: Tensor) -> Tensor:
-    """Where each of some runs of these lengths begins, one after the other, and at the end where the last one ends."""
+    """The begin of each of several consecutive runs with these lengths; the last entry is the end of the last run."""
     return torch.cat([count.new_zeros(1), count.cumsum(0)])
 
 
 class ItemCategories:
-    """p(c|i) of every item, and the few distinct category *profiles* that the items fall into.
+    """p(c|i) of every item, and the few distinct category *profiles* of the items.
 
-    Item 0 is padding and has no category. An item without categories spreads over all of them. Items with the same
-    set of categories share a profile; profile 0 is the padding's alone. What is kept grows with the categories that the
-    profiles have, and not with items times categories.
+    Item 0 is padding and has no category. An item without categories belongs to all of them in equal shares. Items with
+    the same set of categories share a profile; profile 0 is only for the padding. The memory grows with the total number of
+    categories of the profiles, and not with items times categories.
 
     Attributes:
         names: the C category names.
         profile_of_item: `[I]`, the profile of each item.
         members: `[M]`, the categories of profile 0, then those of profile 1, and so on, rising within a profile.
-        member_begin: `[P+2]`, profile j's are `members[member_begin[j]:member_begin[j+1]]`.
-        profile_begin, items_by_profile: `[P+2]`, `[I]` in the same way the items of each profile, by rising id.
-        pair_category, pair_share: the (category, p(c|i)) pairs that occur, by category and rising number of categories;
-            `pair_of_member [M]` is which of them a member is, and category c's are those from `category_begin[c]` to
-            `category_begin[c+1]`.
-        pair_begin, profile_by_pair: `[pairs+1]`, `[M]` the profiles that have each pair.
+        member_begin: `[P+2]`; the categories of profile j are `members[member_begin[j]:member_begin[j+1]]`.
+        profile_begin, items_by_profile: `[P+2]`, `[I]`, in the same way the items of each profile, by rising id.
+        pair_category, pair_share: the (category, p(c|i)) pairs that occur, by category and rising number of categories.
+            `pair_of_member [M]` is the pair of each member. The pairs of category c are those from `category_begin[c]`
+            to `category_begin[c+1]`.
+        pair_begin, profile_by_pair: `[pairs+1]`, `[M]`, in the same way the profiles that have each pair.
 
     Example:
         >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama", "Action"]])
@@ -70,7 +70,7 @@ class ItemCategories:
     """
 
     def __init__(self, names: Sequence[str], members: Sequence[Iterable[int]]):
-        """`members[i]` holds the category indices of item i; `members[0]`, the padding's, must be empty."""
+        """`members[i]` holds the category indices of item i. `members[0]` is for the padding and must be empty."""
         self.names = list(names)
         if not self.names:
             raise ValueError("no item has any category: there is nothing to calibrate")
@@ -91,12 +91,12 @@ class ItemCategories:
         self._index(size, torch.tensor([c for profile in profiles for c in profile], dtype=torch.long))
 
     def _index(self, size: Tensor, members: Tensor) -> None:
-        """The tables of profiles with so many categories each, out of `profile_of_item`."""
+        """Fill the tables from `profile_of_item`, the number of categories per profile and their `members`."""
         self.members, self.member_begin = members, _begin(size)
         self._largest = int(size.max())
         self.items_by_profile = self.profile_of_item.argsort(stable=True)
         self.profile_begin = _begin(torch.bincount(self.profile_of_item, minlength=len(size)))
-        # A pair as one number: logs are taken for those that occur alone.
+        # A pair as one number: logs are computed only for pairs that occur.
         base = len(self.names) + 1
         pairs, self.pair_of_member = torch.unique(
             self.members * base + torch.repeat_interleave(size, size), return_inverse=True
@@ -108,13 +108,13 @@ class ItemCategories:
 
     @classmethod
     def from_lists(cls, lists: Sequence[Iterable[str]]) -> ItemCategories:
-        """From the category names of each item; the index is the item id and entry 0, the padding, is empty."""
+        """The categories of items from a list of category names per item id. Entry 0, the padding, is empty."""
         names = sorted({name for categories in lists for name in categories})
         index = {name: c for c, name in enumerate(names)}
         return cls(names, [[index[name] for name in categories] for categories in lists])
 
     def only(self, items: Tensor) -> ItemCategories:
-        """Of these items `[N]` alone, which get the ids 1 to N; profiles that none of them has are gone.
+        """The categories of only these items `[N]`, which get the ids 1 to N. Profiles that none of them has are dropped.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Comedy"], ["Drama"]])
@@ -145,7 +145,7 @@ class ItemCategories:
 
     @property
     def n_profiles(self) -> int:
-        """Number of profiles, the padding's not included."""
+        """Number of profiles, without that of the padding."""
         return len(self.profile_begin) - 2
 
     @property
@@ -163,13 +163,15 @@ class ItemCategories:
         return moved
 
     def _members_of(self, profile: Tensor) -> tuple[Tensor, Tensor]:
-        """For profiles `[N]`: which of the N, and which of `members`, for each category that one of them has."""
+        """For each category of profiles `[N]`: the index of the profile among the N, and the index in `members`."""
         size = self.member_begin[profile + 1] - self.member_begin[profile]
         of = torch.repeat_interleave(size)
         return of, torch.arange(len(of), device=of.device) - (size.cumsum(0) - size - self.member_begin[profile])[of]
 
     def entries(self, items: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`(which, category, share)` of every category that one of the items `[N]` has: p(c|i) without its zeros, item after item.
+        """`(which, category, share)` of every category of the items `[N]`: p(c|i) without its zeros, item after item.
+
+        `which` is the index of the item among the N.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
@@ -183,8 +185,8 @@ class ItemCategories:
         """Add p(.|i) of items `[N, ...]` to the rows `[R, C]` of `sums`, in place.
 
         Args:
-            rows: `[N]` which row the items go to; None for one row after the other.
-            weights: `[N]` what their shares are multiplied by; None for 1.
+            rows: `[N]`, the row of `sums` for each of the N entries of `items`; None if entry n belongs to row n.
+            weights: `[N]`, a factor for the shares of each entry; None for 1.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action", "Drama"], ["Drama"]])
@@ -202,8 +204,11 @@ class ItemCategories:
         return sums
 
     def _pieces(self, items: Tensor) -> list[slice]:
-        """Slices of items `[N]` whose categories are few enough to be held together: one without any stands for all."""
-        if len(items) * self._largest <= _AT_ONCE:  # told without waiting for a device
+        """Slices of items `[N]`, each with few enough categories to be held at a time.
+
+        A few items can have many categories, because an item without one belongs to all.
+        """
+        if len(items) * self._largest <= _AT_ONCE:  # a check that does not wait for a device
             return [slice(0, len(items))]
         profile = self.profile_of_item[items]
         before = (self.member_begin[profile + 1] - self.member_begin[profile]).cumsum(0).cpu()
@@ -211,7 +216,7 @@ class ItemCategories:
         return [slice(begin, end) for begin, end in zip([0, *edges], [*edges, len(items)], strict=True) if begin < end]
 
     def shares(self, items: Tensor) -> Tensor:
-        """`[..., C]` float64: p(c|i) = 1/n_i for each of the n_i categories of items `[...]`, 0 for the rest."""
+        """p(.|i) of items `[...]`, `[..., C]` float64: 1/n_i for each of the n_i categories of the item, else 0."""
         rows = torch.zeros(items.numel(), self.n_categories, dtype=torch.float64, device=self.device)
         return self.add_shares(rows, items.flatten()).view(*items.shape, self.n_categories)
 
@@ -237,7 +242,9 @@ class ItemCategories:
         return math.log(1 / beta) - saved.view(items.shape)
 
     def kl_of_shared(self, p: Tensor, items: Tensor, beta: float = 0.01) -> Tensor:
-        """`[N, M]`: KL(p || p~_i) of the same M items for N preferences `[N, C]`; once per profile, and logs once per (category, share) pair.
+        """KL(p || p~_i) of the same M items for N preferences `[N, C]`, as `[N, M]`.
+
+        It is computed once per profile, and logs once per (category, share) pair.
 
         Example:
             >>> categories = ItemCategories.from_lists([[], ["Action"], ["Drama"]])
@@ -259,20 +266,21 @@ class ItemCategories:
         return kl
 
     def saved_by_pair(self, p_of_pair: Tensor, picked: Tensor, k: int, beta: float) -> Tensor:
-        """`[M, N]`: what each (category, share) pair saves of S_KL as the k-th of a list; `sum_by_profile` makes what items save.
+        """By how much each (category, share) pair of the k-th item lowers the S_KL of a list, `[M, N]`.
 
-        Less is better in S_KL and more is better here: `S_KL(picked + i) = constant - saved`, where the constant (the
-        divergence of the picked items alone, spread over k places) is the same for every i.
+        `sum_by_profile` adds these terms up to the savings of items. A larger saving is better:
+        `S_KL(picked + i) = constant - saved`, where the constant (the divergence of only the picked items, spread over k
+        places) is the same for every i.
 
         Args:
-            p_of_pair: `[M, N]`, p of each pair's category, a column per list.
+            p_of_pair: `[M, N]`, p of each pair's category, one column per list.
             picked: `[C, N]`, the sum of p(.|i) over the k-1 items picked so far.
         """
         before = picked[self.pair_category]
         return divergence_saved(p_of_pair, before, self.pair_share.to(before.dtype)[:, None], beta, k, out=before)
 
     def sum_by_profile(self, of_pair: Tensor) -> Tensor:
-        """`[P+1, N]`: for each profile, the sum of the terms `[M, N]` of the pairs that it has."""
-        if not of_pair.shape[1]:  # of which embedding_bag makes an error with two threads, in float32
+        """For each profile, the sum of the terms `[M, N]` of its pairs, `[P+1, N]`."""
+        if not of_pair.shape[1]:  # embedding_bag fails on an empty float32 tensor with two threads
             return of_pair.new_zeros(self.n_profiles + 1, 0)
         return embedding_bag(self.pair_of_member, of_pair, self.member_begin[:-1], mode="sum")

@@ -1,4 +1,4 @@
-"""Ranking losses, plain and calibration-disentangled: BPR as in Eq. 8 to 10 of the paper, and a softmax over many negatives."""
+"""Ranking losses, plain and calibration-disentangled: BPR (the paper's Eq. 8 to 10), and a softmax over many negatives."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ def bpr_loss(positive: Tensor, negative: Tensor) -> Tensor:
 
 
 NOT_COUNTED = -1e30
-"""The score of a negative that does not count: finite, since a row of nothing but -inf would have nan for its gradient."""
+"""The score of a negative that does not count. It is finite because the gradient of a row of only -inf would be nan."""
 
 
 def softmax_loss(positive: Tensor, negatives: Tensor) -> Tensor:
-    """Cross-entropy of the positive among itself and its negatives: BPR against all of them as one, log sum_j exp(r_j).
+    """Cross-entropy of the positive among itself and its negatives.
+
+    It equals BPR against one negative with the score log sum_j exp(r_j).
 
     Args:
         positive: `[T]`.
@@ -41,11 +43,13 @@ def disentangled_loss(
     weight: float = 1.0,
     gamma: float = 0.0,
 ) -> Tensor:
-    """`weight * L + gamma * L_CD` (Eq. 8): a loss on r, and the same loss on r - KL, so that the order survives calibration.
+    """`weight * L + gamma * L_CD` (Eq. 8): a loss on r, and the same loss on r - KL.
+
+    The second term trains the model so that positives rank above negatives even after calibration.
 
     Args:
-        loss: `bpr_loss`, which makes L_CD the paper's L_CD-BPR (Eq. 10), or `softmax_loss`.
-        positive, negative: relevance r, as the loss takes it.
+        loss: `bpr_loss`, with which L_CD is the paper's L_CD-BPR (Eq. 10), or `softmax_loss`.
+        positive, negative: relevance r, in the shapes that the loss takes.
         kl_positive, kl_negative: KL(p_{t-1} || p~_i) of the same items, without a gradient; needed if gamma is not 0.
 
     Example:

@@ -11,16 +11,16 @@ from torch import Tensor
 from recbole_leaprec.core.categories import ItemCategories
 
 _NOTHING = 1e-20
-"""A history is cut where everything before has less than this share of the preference; no divergence could tell."""
+"""Older items with less than this share of the preference in total are skipped: no divergence would show a difference."""
 
 
 def preference_after(items: Tensor, begin: Tensor, end: Tensor, categories: ItemCategories, alpha: float = 0.9) -> Tensor:
-    """`[B, C]`: the preference of a user who has consumed `items[begin:end]`, oldest first, for each of B such stretches.
+    """The preference `[B, C]` after each of B histories `items[begin:end]`, oldest item first.
 
     Args:
         items: `[N]`, all sequences one after the other.
-        begin, end: `[B]`; an empty stretch has a row of zeros.
-        alpha: how much a step back counts, in (0, 1]; 1 gives the static preference.
+        begin, end: `[B]`; the row of an empty history is all zero.
+        alpha: the weight of an item relative to the item after it, in (0, 1]; 1 gives the static preference.
     """
     check_alpha(alpha)
     sums = _decayed_sums(items, begin, end, categories, alpha)
@@ -30,20 +30,20 @@ def preference_after(items: Tensor, begin: Tensor, end: Tensor, categories: Item
 def preference_along(
     items: Tensor, begin: Tensor, start: Tensor, end: Tensor, length: int, categories: ItemCategories, alpha: float = 0.9
 ) -> Tensor:
-    """`[B, L, C]`: the preference after each of the L items from `start` on, out of everything since `begin`, for B users.
+    """The preference `[B, L, C]` after each of the L items from `start` on, from all items since `begin`, for B users.
 
-    `p_t = S_t / Z_t` with `S_t = alpha S_{t-1} + p(.|i_t)` and `Z_t = alpha Z_{t-1} + 1`: what comes before `start` in one
-    weighted sum, then one step after the other, all users at once.
+    `p_t = S_t / Z_t` with `S_t = alpha S_{t-1} + p(.|i_t)` and `Z_t = alpha Z_{t-1} + 1`. One weighted sum counts the items
+    before `start`. Then come the steps, one after the other, for all users at once.
 
     Args:
         items, alpha: as for `preference_after`.
-        begin, start, end: `[B]`, where the user's sequence begins, where the L items do, and where the sequence ends. Rows
-            beyond its end mean nothing.
+        begin, start, end: `[B]`, where the user's sequence begins, where the L items begin, and where the sequence ends.
+            Values after its end have no meaning.
     """
     check_alpha(alpha)
     place = start + torch.arange(length, device=items.device)[:, None]
     taken = items[torch.minimum(place, end - 1)] * (place < end)
-    # The entries of all steps at once, step after step: one call per step is left.
+    # The entries of all steps, in the order of the steps, are found at once: the loop then needs one call per step.
     of, category, share = categories.entries(taken.flatten())
     entry = of % max(len(start), 1) * categories.n_categories + category
     counts = torch.bincount(of // max(len(start), 1), minlength=length).cpu().tolist()
@@ -61,7 +61,7 @@ def sequential_preference(histories: Sequence[Sequence[int]], categories: ItemCa
 
     Args:
         histories: item ids of each user, oldest first.
-        alpha: how much a step back counts, in (0, 1]; 1 gives the static preference (Steck, 2018).
+        alpha: the weight of an item relative to the item after it, in (0, 1]; 1 gives the static preference (Steck, 2018).
 
     Returns:
         `[B, C]`; the row of an empty history is all zero.
@@ -90,18 +90,18 @@ def check_alpha(alpha: float) -> None:
 
 
 def _decayed_sums(items: Tensor, begin: Tensor, end: Tensor, categories: ItemCategories, alpha: float) -> Tensor:
-    """`[B, C]` float64: S after each of the stretches `items[begin:end]`."""
+    """S after each of the histories `items[begin:end]`, `[B, C]` float64."""
     if alpha < 1:
         begin = torch.maximum(begin, end - math.ceil(math.log(_NOTHING) / math.log(alpha)))
     count = end - begin
     row = torch.repeat_interleave(count)
-    back = count.cumsum(0)[row] - 1 - torch.arange(len(row), device=items.device)  # steps from the stretch's last item
+    back = count.cumsum(0)[row] - 1 - torch.arange(len(row), device=items.device)  # steps from the history's last item
     sums = torch.zeros(len(count), categories.n_categories, dtype=torch.float64, device=items.device)
     return categories.add_shares(sums, items[end[row] - 1 - back], row, alpha ** back.double())
 
 
 def _weight(count: Tensor, alpha: float) -> Tensor:
-    """Z after so many items, float64: 1 + alpha + alpha^2 + ..."""
+    """Z after `count` items, float64: 1 + alpha + alpha^2 + ..."""
     if alpha == 1:
         return count.double()
     log_alpha = math.log(alpha)

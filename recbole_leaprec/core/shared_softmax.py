@@ -1,4 +1,4 @@
-"""The softmax loss over negatives that all positions share, where scores are inner products: never all scores at once."""
+"""The softmax loss with the same negatives at all positions. Scores are inner products, and never all held at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch.nn.functional import logsigmoid
 from recbole_leaprec.core.loss import NOT_COUNTED
 
 KL = Callable[[slice], tuple[Tensor, Tensor]]
-"""KL(p || p~_i) of the positives `[n]` and of the negatives `[n, M]` at some of the positions."""
+"""KL(p || p~_i) of the positives `[n]` and of the negatives `[n, M]` at a slice of n positions."""
 
 _AT_ONCE = {"cpu": 2**20}
-"""Scores that are held at a time on a CPU: about as many as its cache holds."""
+"""How many scores are held at a time on a CPU: about as many as its cache holds."""
 
 _AT_ONCE_ELSEWHERE = 2**26
-"""And on other devices, which must be kept busy."""
+"""How many scores are held at a time on other devices, which must be kept busy."""
 
 
 def shared_softmax_loss(
@@ -34,15 +34,15 @@ def shared_softmax_loss(
 ) -> Tensor:
     """`disentangled_loss(softmax_loss, ...)` of `output @ positive` and `output @ negatives`, some positions at a time.
 
-    Scores of thousands of negatives at thousands of positions are more than a cache holds, and autograd would write and read
-    them several times. Here the gradient of some positions is worked out while their scores are at hand.
+    Scores of thousands of negatives at thousands of positions do not fit into a cache, and autograd would write and read
+    them several times. Here the gradient of some positions is computed while their scores are still in the cache.
 
     Args:
-        output: `[T, H]`, what predicts each position.
+        output: `[T, H]`, the model's output at each position.
         positive: `[T, H]`, the vector of each position's item.
         negatives: `[M, H]`, the vectors of the negatives.
-        correction: `[M]`, what is added to the negatives' scores.
-        own: `(position, column)` of every positive that is one of the negatives: it does not count there.
+        correction: `[M]`, added to the negatives' scores.
+        own: `(position, column)` of every positive that is one of the negatives; it does not count as a negative there.
         kl: needed if gamma is not 0.
 
     Example:
@@ -57,7 +57,7 @@ def shared_softmax_loss(
 
 
 class _InPieces(torch.autograd.Function):
-    """Takes what `shared_softmax_loss` takes."""
+    """The loss with its own gradient. It takes the arguments of `shared_softmax_loss`."""
 
     @staticmethod
     def forward(
@@ -86,7 +86,7 @@ class _InPieces(torch.autograd.Function):
             if gamma and kl is not None:
                 kl_positive, kl_negatives = kl(rows)
                 terms.append(_softmax_loss(r_positive - kl_positive, r - kl_negatives, gamma))
-            if weight:  # the last, since it writes over r
+            if weight:  # last, because it overwrites r
                 terms.append(_softmax_loss(r_positive, r, weight))
             loss, fall, slopes = terms.pop()
             for other_loss, other_fall, other_slopes in terms:
@@ -111,9 +111,10 @@ def _pieces(positions: int, negatives: int, device: str) -> list[slice]:
 
 
 def _softmax_loss(positive: Tensor, negatives: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`weight * softmax_loss` summed over positions, how it falls with the positives `[n, 1]`, and rises with the negatives `[n, M]`.
+    """`weight * softmax_loss` summed over positions, and its slopes.
 
-    The last is written over the negatives.
+    The slopes say how fast the loss falls with the positives, `[n, 1]`, and how fast it rises with the negatives, `[n, M]`.
+    The latter overwrite the negatives.
     """
     largest = negatives.amax(1, keepdim=True)
     total = negatives.sub_(largest).exp_().sum(1, keepdim=True)

@@ -1,8 +1,8 @@
-"""From atomic files to batches."""
+"""Makes batches from atomic files."""
 
 from __future__ import annotations
 
-import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before anything of RecBole's
+import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before all imports from RecBole
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def create_dataset(config: LeapRecConfig) -> SequenceDataset:
 
 
 def data_preparation(config: LeapRecConfig, dataset: SequenceDataset) -> tuple[Any, Any, Any]:
-    """Split by leave-one-out; training, validation and test loaders."""
+    """Split by leave-one-out. Returns the loaders for training, validation and test."""
     train, valid, test = dataset.build()
     if config["train_positions"] == "all":
         train_data = AllPositionsDataLoader(config, train, shuffle=config["shuffle"])

@@ -1,9 +1,9 @@
-"""A prepared dataset on disk: flat arrays that are mapped into memory, and plain values beside them.
+"""Keeps a prepared dataset on disk: flat arrays that are mapped into memory, and plain values beside them.
 
-`<data_path>/<dataset>/.leaprec-cache/<key>/` holds `content.json` and the arrays as .npy files. The key is a digest of all that
-the content was made of: the files, the settings, and the versions of the code. A folder is written under another name and then
-renamed, so that it is there as a whole or not at all, and it is used only if it was made of just what there is now and every
-array is as it was written.
+`<data_path>/<dataset>/.leaprec-cache/<key>/` holds `content.json` and the arrays as .npy files. The key is a digest of
+everything that the content depends on: the files, the settings, and the versions of the code. A folder is written under
+another name and then renamed, so it is never there in part. It is used only if files, settings and versions are still the
+same, and every array is as it was written.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ FOLDER = ".leaprec-cache"
 CONTENT = "content.json"
 
 KEPT = 4
-"""Prepared datasets that one folder of atomic files may have, for as many settings."""
+"""How many prepared datasets are kept per folder of atomic files, each for other settings."""
 
 HASHED = 2**26
-"""Files up to so many bytes count by their content, too; larger ones by name, size and time of change alone."""
+"""Up to this many bytes, a file's content counts for the key, too; of larger files only name, size and time of change."""
 
 _DAY = 24 * 3600
 _PIECE = 2**20
 
 
 class Cache:
-    """Where what was made of these files, settings and versions is kept."""
+    """The place for the dataset that is prepared from these files, settings and versions."""
 
     def __init__(self, folder: Path, files: Iterable[Path], settings: Mapping[str, Any]):
         """
         Args:
-            folder: of the atomic files.
-            files: what is read; those that do not exist count as missing.
-            settings: plain values that shape what is made, versions among them.
+            folder: the folder of the atomic files.
+            files: the files that are read. A file that does not exist counts as missing.
+            settings: plain values that the prepared dataset depends on, with the versions among them.
         """
         self._folder, self._files, self._settings = folder / FOLDER, list(files), dict(settings)
         self._made_of = self._now()
@@ -56,7 +56,7 @@ class Cache:
         return {"files": [_state_of(path) for path in self._files], "settings": settings}
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """`(values, arrays)` as they were saved, the arrays mapped into memory; None if there is nothing that fits and is whole."""
+        """`(values, arrays)` as saved, with the arrays mapped into memory; None if there is no match or it is damaged."""
         if not self._path.is_dir():
             return None
         try:
@@ -71,12 +71,12 @@ class Cache:
             return None
 
     def save(self, values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep plain values and arrays; not if a file has changed since, or the folder cannot be written, which is told."""
+        """Keep plain values and arrays. If a file has changed since, or the folder is not writable, log that and skip it."""
         if self._now() != self._made_of:
             _logger.warning("%s has changed while it was read, and what was made of it is not kept", self._folder.parent)
             return
         try:
-            if not self._folder.parent.stat().st_mode & 0o222:  # which would not stop the superuser
+            if not self._folder.parent.stat().st_mode & 0o222:  # the superuser could still write
                 raise PermissionError(f"{self._folder.parent} is read-only")
             self._folder.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self._folder, suffix=".part", ignore_cleanup_errors=True) as name:
@@ -95,7 +95,7 @@ class Cache:
             _logger.info("the prepared data is not kept for the next start: %s", error)
 
     def _tidy(self) -> None:
-        """Remove what was made of other files, what is old beyond `KEPT`, and what a process left behind that was killed."""
+        """Remove datasets made from other files, the oldest beyond `KEPT`, and old remains of killed processes."""
         whole = []
         for path in self._folder.iterdir():
             if path.suffix == ".part":
@@ -110,7 +110,7 @@ class Cache:
 
 
 def _state_of(path: Path) -> list[Any]:
-    """Name, size, time of change and, of a file that is not large, a digest of the content."""
+    """Name, size and time of change of a file; and a digest of its content, unless it is large."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def _files_of(path: Path) -> Any:
 def _mapped(path: Path, checksum: int) -> np.ndarray:
     """The array of a file; ValueError if the file is not as it was written.
 
-    It is mapped so that a write changes memory and not the file: torch has no tensors that cannot be written.
+    A write to the array changes only memory, not the file. It must be writable because torch has no read-only tensors.
     """
     if _checksum(path) != checksum:
         raise ValueError(f"{path.name} is not as it was written")

@@ -1,4 +1,4 @@
-"""Batches: all positions of a sequence at once for training, whole histories to mask for evaluation."""
+"""Makes batches: all positions of a sequence at once for training, whole histories to mask for evaluation."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     from recbole_leaprec.config import LeapRecConfig
 
 BATCHES_PER_POOL = 32
-"""Windows are sorted by length inside random pools of this many batches, so that short ones do not pay for padding."""
+"""Windows are sorted by length inside random pools of this many batches, so that short ones need little padding."""
 
 POSITIONS, SCORES = 2**15, 2**23
-"""Of histories that are encoded and of items that are scored at a time in evaluation: larger batches are hardly faster, and most
-of what an evaluation holds."""
+"""How many positions of histories are encoded, and how many scores are computed, at a time in evaluation.
+
+Larger batches are hardly faster, and they would take most of an evaluation's memory.
+"""
 
 
 class AllPositionsDataLoader(AbstractDataLoader):
-    """Training batches of `train_batch_size` windows, in which every position has a target and, for a pairwise loss, a negative.
+    """Training batches of `train_batch_size` windows. Every position has a target and, for a pairwise loss, a negative.
 
-    Fields of a batch, L being its longest window: `user_id [B]`; `item_id_list [B, L]`, the inputs, and
-    `item_length [B]`; `item_id [B, L]`, the targets, 0 where there is none; `neg_item_id [B, L]`, drawn fresh each epoch
-    from the items that the user does not have in training, and not there for the softmax loss; `history_end [B, L]`.
+    Fields of a batch, where L is the length of its longest window: `user_id [B]`; `item_id_list [B, L]`, the inputs, and
+    `item_length [B]`; `item_id [B, L]`, the targets, 0 where there is none; `neg_item_id [B, L]`, drawn anew each epoch
+    from the items that the user does not have in training (not for the softmax loss); `history_end [B, L]`.
 
-    Every training target of the dataset comes exactly once per epoch (see `Windows`).
+    Every training target of the dataset occurs exactly once per epoch (see `Windows`).
     """
 
     def __init__(self, config: LeapRecConfig, dataset: SequenceDataset, shuffle: bool = True):
@@ -97,9 +99,9 @@ class AllPositionsDataLoader(AbstractDataLoader):
 
 
 class HistoryEvalDataLoader(FullSortEvalDataLoader):
-    """RecBole's full-ranking loader, which hands over the user's history to be masked (`mask_history`).
+    """RecBole's full-ranking loader, with the part of the user's history that is masked (`mask_history`).
 
-    A batch has `eval_batch_size` users, or fewer where their histories are long or the catalogue is large.
+    A batch has `eval_batch_size` users, or fewer if `MAX_ITEM_LIST_LENGTH` or the catalogue is large.
     """
 
     def _init_batch_size_and_step(self):

@@ -1,4 +1,4 @@
-"""The dataset: RecBole's loading and filtering, then every user's sequence once."""
+"""The dataset: RecBole's loading and filtering, then each user's sequence, kept once."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from recbole_leaprec.data.sequences import Sequences
 SHORTEST = 3  # one item to start from, one for validation, one for test
 
 HISTORY_END = "history_end"
-"""Field of every batch: the flat position of the last item before the target, after which the preference is taken."""
+"""Field of every batch: the flat position of the last item before the target. The preference is taken after this item."""
 
 
 class SequenceDataset(CompatDataset):
     """A RecBole dataset that keeps each user's sequence once, as flat arrays and offsets.
 
-    RecBole's own copies one padded row per prefix. Here a split is a set of *targets*, flat positions, and a row with the
-    items before it is made when it is asked for, so RecBole's data loaders work on it unchanged.
+    RecBole's own dataset stores one padded row per prefix. Here a split is a set of *targets* (flat positions). The row
+    with the items before a target is made only when it is read, so RecBole's data loaders work on it unchanged.
 
     Attributes:
         sequences: all users' items in order of time; ties keep the order of the file.
         categories: the items' categories.
-        targets: `[len(self)]` flat positions; set on the splits that `build` returns.
-        short_users, short_interactions: how many were dropped, as too short for leave-one-out.
+        targets: `[len(self)]`, flat positions; set on the splits that `build` returns.
+        short_users, short_interactions: how many were dropped because they were too short for leave-one-out.
     """
 
     def _from_scratch(self):
-        """What was kept of an earlier start, if it was made of the same; else all of RecBole's loading, and keep it."""
+        """Take the prepared dataset of an earlier start if it matches. Otherwise load with RecBole, and keep the result."""
         self._get_preset()
         if not Path(self.dataset_path).exists():
-            self._download()  # before the files are looked at
+            self._download()  # before the files are read
         cache = cache_of(self) if self.config["data_cache"] and not self.config["additional_feat_suffix"] else None
         kept = cache.load() if cache else None
         if kept:
@@ -67,7 +67,7 @@ class SequenceDataset(CompatDataset):
             if cache:
                 values, arrays = state_of(self)
                 cache.save({**values, "warnings": warnings}, arrays)
-        self._aug_presets()  # names of the list fields, which some of RecBole's models ask the dataset for
+        self._aug_presets()  # names of the list fields: some RecBole models read them from the dataset
 
     def _get_download_url(self, url_file, allow_none=False):
         url = super()._get_download_url(url_file, allow_none=True)
@@ -116,7 +116,7 @@ class SequenceDataset(CompatDataset):
             )
 
     def _check_ids(self, *paths: Path) -> None:
-        """ValueError for users or items that are no tokens; each file says that for itself."""
+        """Raise ValueError if user or item ids are not tokens. Each file has its own types."""
         for path in paths:
             for column in columns_of(path, self.config) if path.is_file() else ():
                 field, _, kind = column.partition(":")
@@ -148,9 +148,12 @@ class SequenceDataset(CompatDataset):
             )
 
     def _check_texts(self, path: Path, field: str) -> None:
-        """ValueError for categories as a table has them, and no atomic file: in quotes, as printed lists, with | between them, or cut."""
+        """Raise ValueError for categories that are not in the form of an atomic file.
+
+        That is: in quotes, as printed lists, with | between them, or cut at spaces.
+        """
         mistakes = _MISTAKES if self.field2type[field] == FeatureType.TOKEN_SEQ else _MISTAKES[:-1]
-        if path.with_suffix(".yaml").is_file():  # `leaprec data csv` has written them
+        if path.with_suffix(".yaml").is_file():  # `leaprec data csv` wrote them
             mistakes = _MISTAKES[:1]
         rows = enumerate(self.item_feat[field][:1000], 2)
         texts = {line: " ".join(map(str, row)) if isinstance(row, np.ndarray) else str(row) for line, row in rows}
@@ -178,7 +181,7 @@ class SequenceDataset(CompatDataset):
         self._reset_index()
 
     def _check_items_described(self) -> None:
-        """RecBole would silently drop the interactions of items that the .item file lacks."""
+        """Raise ValueError if the .item file lacks items: RecBole would silently drop their interactions."""
         known = set(self.item_feat[self.iid_field])
         missing = [item for item in self.inter_feat[self.iid_field].dropna().unique() if item not in known]
         if missing:
@@ -189,7 +192,7 @@ class SequenceDataset(CompatDataset):
 
     def _drop_short_users(self) -> int:
         counts = self.inter_feat[self.uid_field].value_counts()
-        counts = counts[counts > 0]  # names that the filters have left nothing of are still known
+        counts = counts[counts > 0]  # users whom the filters removed are still listed
         short = counts.index[counts < SHORTEST]
         if len(short) == len(counts):
             raise ValueError(
@@ -202,7 +205,7 @@ class SequenceDataset(CompatDataset):
         return len(short)
 
     def _flatten(self) -> None:
-        """Sort once, in the double precision that the file was read with, and keep users and items alone."""
+        """Sort once, by time in the double precision in which the file was read, and keep only users and items."""
         user, item, time = (self.inter_feat[field].to_numpy() for field in (self.uid_field, self.iid_field, self.time_field))
         order = time.argsort(kind="stable")
         order = order[user[order].argsort(kind="stable")]
@@ -221,7 +224,7 @@ class SequenceDataset(CompatDataset):
             )
 
     def told_categories(self) -> str:
-        """What was taken for categories, so that wrong ones are seen at once."""
+        """A sentence on the categories that were read, so that wrong ones are seen at once."""
         names, counts = self.categories.names, Counter(c for own in self.item_members for c in own)
         largest = ", ".join(f"{names[c]} ({count} items)" for c, count in counts.most_common(3))
         once = [names[c] for c, count in counts.items() if count == 1]
@@ -234,7 +237,7 @@ class SequenceDataset(CompatDataset):
 
     @cached_property
     def item_members(self) -> list[list[int]]:
-        """The categories that the .item file has for each item, by id, each once; there may be none."""
+        """The categories of each item in the .item file, by item id, without repeats. An item may have none."""
         return [list(dict.fromkeys(row)) for row in self._category_rows()]
 
     def _category_rows(self) -> list[list[int]]:
@@ -243,7 +246,7 @@ class SequenceDataset(CompatDataset):
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """What a model that is trained on this dataset is tied to."""
+        """The fingerprint that ties a trained model to this dataset."""
         return fingerprint(self.field2id_token[self.iid_field], self.categories, self.sequences)
 
     def build(self):
@@ -251,14 +254,14 @@ class SequenceDataset(CompatDataset):
         begin, end = self.sequences.offsets[:-1], self.sequences.offsets[1:]
         position, user = torch.arange(len(self)), self.inter_feat[self.uid_field]
         in_training = position < self.sequences.training_end[user]
-        last = end[end > begin] - 1  # of every user but the padding
-        # Users of like length share a batch: those with short histories are not padded to the longest.
+        last = end[end > begin] - 1  # the last item of every user, without the padding
+        # Users with histories of similar length share a batch, so short histories get little padding.
         last = last[(last - begin[user[last]]).argsort(stable=True)]
         train = self._split(targets=position[in_training & (position > begin[user])], counted=position[in_training])
         return [train, self._split(last - 1, counted=last - 1), self._split(last, counted=last)]
 
     def _split(self, targets: Tensor, counted: Tensor) -> SequenceDataset:
-        """A dataset of these targets; `counted` are the interactions that RecBole's counters go over."""
+        """A dataset of these targets. `counted` are the interactions that RecBole's counters count."""
         split = copy.copy(self)
         split.targets = targets
         split.inter_feat = Interaction({field: self.inter_feat[field][counted] for field in self.inter_feat})
@@ -268,9 +271,9 @@ class SequenceDataset(CompatDataset):
         return len(self.targets) if hasattr(self, "targets") else super().__len__()
 
     def __getitem__(self, index, join=True):
-        """Rows as RecBole makes them: the target, and the items before it, at most MAX_ITEM_LIST_LENGTH of them.
+        """Rows in RecBole's form: the target, and at most MAX_ITEM_LIST_LENGTH items before it.
 
-        A model that trains on all positions takes sequences of any length, and gets none longer than they need be.
+        A model that trains on all positions takes sequences of any length, so its rows are only as long as the longest.
         """
         target = self.targets[torch.as_tensor(index)]
         items, count = self.sequences.before(target, self.max_item_list_len)
@@ -287,7 +290,7 @@ class SequenceDataset(CompatDataset):
         )
 
     def item_names(self) -> list[str]:
-        """What to call each item, by id: its `title_field` in the .item file, or its token where there is none."""
+        """The name of each item, by id: its `title_field` in the .item file, or its token if it has no title."""
         tokens = self.field2id_token[self.iid_field].tolist()
         field = self.config["title_field"]
         if field is None:
@@ -312,12 +315,15 @@ _MISTAKES: tuple[tuple[Callable[[str], bool], float, str], ...] = (
     (lambda text: "|" in text, 0.1, "have | between them, as {}, which would be one name"),
     (lambda text: text[0] + text[-1] == "()" and " " in text, 0.0, "are a name with spaces, {}, which would become several"),
 )
-"""What a text must not look like, in more than which share of the texts, and what to say of one. The last is for sequences alone."""
+"""`(test, share, message)`: the text of categories is wrong if more than this share of the texts passes the test.
+
+The last one is only for token_seq.
+"""
 
 
 @contextmanager
 def _warnings_of(logger: logging.Logger) -> Iterator[list[str]]:
-    """What a logger is told to warn of meanwhile."""
+    """Collect the warnings that a logger gets inside the `with` block."""
     told: list[str] = []
     listener = logging.Handler(logging.WARNING)
     listener.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]

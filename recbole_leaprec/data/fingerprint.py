@@ -1,4 +1,4 @@
-"""What a trained model is tied to: the items, their categories and the sequences of its dataset."""
+"""The fingerprint of a dataset (items, categories, sequences), which ties a trained model to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recbole_leaprec.data.sequences import Sequences
 
 
 def fingerprint(item_tokens: Iterable[str], categories: ItemCategories, sequences: Sequences) -> dict[str, Any]:
-    """Counts for people to read, and digests that change with anything that matters to a model."""
+    """Counts for people to read, and digests that change with everything that matters to a model."""
     return {
         "users": len(sequences.offsets) - 2,  # user 0 is padding
         "items": categories.n_items - 1,

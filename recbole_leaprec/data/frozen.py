@@ -1,4 +1,7 @@
-"""What a model needs of its dataset to be made again and to make lists, as tensors and plain values: it goes into model.pth."""
+"""The part of a dataset that is saved in model.pth, as tensors and plain values.
+
+A model needs it to be built again and to make lists.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from recbole_leaprec.data.dataset import SequenceDataset
 from recbole_leaprec.data.sequences import Sequences
 
 _USERS = ("n_users", "n_user")
-"""What RecBole's models that embed users call their number."""
+"""The names that RecBole's models with user embeddings give the number of users."""
 
 
 def freeze(dataset: SequenceDataset, model: Any) -> dict[str, Any]:
-    """The plain values of a `FrozenDataset`, for a model that was trained on the dataset.
+    """The content of a `FrozenDataset`, for a model that was trained on the dataset.
 
-    User tokens are kept where the model embeds users, and item features where it reads them.
+    User tokens are kept only if the model embeds users, item features only if it reads them.
     """
     sequences, members = dataset.sequences, dataset.item_members
     position = torch.arange(len(sequences.items))
@@ -51,15 +54,16 @@ def freeze(dataset: SequenceDataset, model: Any) -> dict[str, Any]:
 
 
 class FrozenDataset:
-    """A dataset without its interactions, of which a trained model is made again.
+    """A dataset without its interactions, from which a trained model is built again.
 
     Attributes:
-        items, names, users: tokens and titles by id; no titles where there was no `title_field`, no users where the model has none.
+        items, names, users: item tokens, item titles and user tokens by id. `names` is None without a `title_field`;
+            `users` is empty if the model embeds none.
         popularity: `[I]`, how often each item occurs in training.
     """
 
     def __init__(self, content: dict[str, Any]):
-        """`content` as `freeze` makes it; ValueError where its parts do not fit each other."""
+        """`content` is the result of `freeze`. ValueError if its parts do not fit each other."""
         _check_fit(content)
         self._content = content
         self.items: list[str] = content["items"]
@@ -71,14 +75,14 @@ class FrozenDataset:
         self.item_num, self.user_num = len(self.items), content["user_num"]
         self.field2type = {field: FeatureType(kind) for field, kind in content["types"].items()}
         self.field2seqlen = content["lengths"]
-        # Nothing to train on: some models look at it when they are made.
+        # An empty training set, because some models read it when they are built.
         nothing = torch.zeros(0, dtype=torch.long)
         self.sequences = Sequences(nothing, torch.zeros(self.user_num + 1, dtype=torch.long))
         self.targets, self.inter_feat = nothing, {self.iid_field: nothing, self.uid_field: nothing}
 
     @cached_property
     def item_members(self) -> list[list[int]]:
-        """The categories of each item, by id; there may be none."""
+        """The categories of each item, by item id. An item may have none."""
         parts = self._content["category_members"].split(self._content["category_counts"].tolist())
         return [part.tolist() for part in parts]
 
@@ -87,7 +91,7 @@ class FrozenDataset:
         return ItemCategories(self._content["category_names"], self.item_members)
 
     def num(self, field: str) -> int:
-        """How many values a field has, as RecBole's datasets say it."""
+        """How many values a field has, like `num` of RecBole's datasets."""
         return self._content["sizes"][field]
 
     def get_item_feature(self) -> Interaction:
@@ -95,7 +99,7 @@ class FrozenDataset:
 
 
 def _check_fit(content: dict[str, Any]) -> None:
-    """ValueError unless every item has one token, title, count of categories and popularity, and categories have names."""
+    """Raise ValueError unless every item has its token, title, category count and popularity, and every category a name."""
     items, members = content["items"], content["category_members"]
     for part in ("items", "names", "users", "category_names"):
         if not all(isinstance(text, str) for text in content[part] or []):

@@ -1,4 +1,4 @@
-"""A dataset's state after loading, filtering and renumbering, as plain values and flat arrays; and back."""
+"""Turns a dataset's state after loading, filtering and renumbering into plain values and flat arrays, and back."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ SETTINGS = tuple(
         - {"MAX_ITEM_LIST_LENGTH", "ITEM_LIST_LENGTH_FIELD", "LIST_SUFFIX"}
     )
 )
-"""What shapes a prepared dataset: all that RecBole's loading reads, but for the names and lengths of list fields, which come after it."""
+"""The keys that a prepared dataset depends on: all that RecBole's loading reads.
+
+Names and lengths of list fields are left out, because they are set after it.
+"""
 
 _CODE = ("atomic_files.py", "compat.py", "data/dataset.py", "data/prepared.py", "data/cache.py", "data/sequences.py")
-"""Files of this package that make what is kept: it is made anew when they change."""
+"""Files of this package that make the prepared dataset. If one of them changes, it is made anew."""
 
 
 def cache_of(dataset: CompatDataset) -> Cache:
-    """Where the prepared form of a dataset is kept, if its files are there already."""
+    """The cache for the prepared form of a dataset, whose files must exist."""
     config, folder = dataset.config, Path(dataset.config["data_path"])
     settings = {key: config[key] for key in SETTINGS}
     code = hashlib.sha256()
@@ -46,7 +49,7 @@ def cache_of(dataset: CompatDataset) -> Cache:
 
 
 def state_of(dataset: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """`(values, arrays)` of a dataset whose features are Interactions and which has its `sequences`."""
+    """`(values, arrays)` of a dataset. Its features must be Interactions, and its `sequences` set."""
     values: dict[str, Any] = {
         "types": {field: kind.value for field, kind in dataset.field2type.items()},
         "sources": {field: source.value for field, source in dataset.field2source.items()},
@@ -72,7 +75,7 @@ def state_of(dataset: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def put_state(dataset: Any, values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Make a dataset what `state_of` was told of."""
+    """Restore in a dataset the state that `state_of` returned."""
     dataset.field2type = {field: FeatureType(kind) for field, kind in values["types"].items()}
     dataset.field2source = {field: FeatureSource(source) for field, source in values["sources"].items()}
     dataset.field2seqlen, dataset.field2bucketnum = dict(values["lengths"]), dict(values["buckets"])

@@ -1,4 +1,4 @@
-"""Sequences of all users in one flat array, and what training cuts out of it."""
+"""The sequences of all users in one flat array, and the windows that training cuts from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recbole_leaprec.core.preference import preference_after, preference_along
 
 @dataclass(frozen=True)
 class Sequences:
-    """Each user's items once, oldest first: user u's are `items[offsets[u]:offsets[u+1]]`.
+    """Each user's items once, oldest first. Those of user u are `items[offsets[u]:offsets[u+1]]`.
 
     Example:
         >>> sequences = Sequences(items=torch.tensor([7, 8, 9, 5]), offsets=torch.tensor([0, 3, 4]))
@@ -29,20 +29,20 @@ class Sequences:
         return Sequences(self.items.to(device), self.offsets.to(device))
 
     def user_of(self, position: Tensor) -> Tensor:
-        """The user whose item stands at each flat position."""
+        """The user of the item at each flat position."""
         return torch.searchsorted(self.offsets, position, right=True) - 1
 
     @property
     def training_end(self) -> Tensor:
-        """`[U]`: where each user's training items end; the two after it are for validation and test."""
+        """The end of each user's training items, `[U]`. The two items after it are for validation and test."""
         return self.offsets[1:] - 2
 
     def last_in_training(self, position: Tensor) -> Tensor:
-        """The same flat position, or the user's last training item where that comes before; the two after it are held out."""
+        """Each flat position, or that of the user's last training item if it is smaller."""
         return torch.minimum(position, self.training_end[self.user_of(position)] - 1)
 
     def before(self, target: Tensor, length: int) -> tuple[Tensor, Tensor]:
-        """The last `length` items before each flat position: `[B, length]`, zeros at the end, and how many `[B]`."""
+        """The last `length` items before each flat position, `[B, length]`, zeros at the end; and their number, `[B]`."""
         start = torch.maximum(self.offsets[self.user_of(target)], target - length)
         count = target - start
         place = torch.arange(length)
@@ -50,13 +50,16 @@ class Sequences:
         return items * (place < count[:, None]), count
 
     def latest(self, target: Tensor, length: int) -> tuple[Tensor, Tensor]:
-        """The last `length` items before each flat position, `[B, length]`, zeros in front; and how many there are in all `[B]`."""
+        """The last `length` items before each flat position, `[B, length]`, zeros in front.
+
+        Also how many items there are before it in all, `[B]`.
+        """
         start = self.offsets[self.user_of(target)]
         place = target[:, None] - length + torch.arange(length)
         return self.items[place.clamp_min(0)] * (place >= start[:, None]), target - start
 
     def history(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Everything before each flat position, as pairs (row, item)."""
+        """All items of the user before each flat position, as pairs (row, item)."""
         start = self.offsets[self.user_of(target)]
         count = target - start
         rows = torch.repeat_interleave(torch.arange(len(target)), count)
@@ -64,11 +67,11 @@ class Sequences:
         return rows, self.items[start[rows] + within]
 
     def preference(self, position: Tensor, categories: ItemCategories, alpha: float) -> Tensor:
-        """`[..., C]`: the preference after each of these flat positions, from the user's whole history (Eq. 2).
+        """The preference after each of these flat positions, from the user's whole history (Eq. 2), `[..., C]`.
 
         Args:
-            position: `[B]`; or `[B, L]`, in which the positions of a row follow one another. Those after the user's last item
-                have rows that mean nothing.
+            position: `[B]`; or `[B, L]`, where each row holds consecutive positions. The values at positions after the
+                user's last item have no meaning.
         """
         start = position if position.dim() == 1 else position[:, 0].contiguous()
         user = self.user_of(start)
@@ -80,15 +83,15 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Windows:
-    """Pieces of sequences, at most `length` inputs each, such that every target is trained exactly once.
+    """Pieces of sequences with at most `length` inputs each. Every target is trained exactly once.
 
-    The input at flat position n has the item at n+1 as its target. A sequence of more than `length` inputs is cut;
-    every piece after the first repeats the last `length // 2` inputs of the one before it as context, without
-    training them again. So a target sees its whole past, or at least `length // 2` items of it.
+    The input at flat position n has the item at n+1 as its target. A sequence of more than `length` inputs is cut. Every
+    piece after the first repeats the last `length // 2` inputs of the piece before it as context, without training them
+    again. So a target sees its whole past, or at least `length // 2` items of it.
 
     Attributes:
-        start, stop: `[W]` the inputs are at flat positions start to stop-1.
-        first: `[W]` inputs before it are context only.
+        start, stop: `[W]`, the inputs are at flat positions start to stop-1.
+        first: `[W]`, inputs before it are only context.
     """
 
     start: Tensor

@@ -1,6 +1,6 @@
-"""Evaluation: reranked lists for RecBole's metrics, and metrics of our own."""
+"""Evaluation: reranked lists for RecBole's metrics, and our own metrics."""
 
-import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before anything of RecBole's
+import recbole_leaprec.lighter_recbole  # isort: skip  # noqa: F401, before all imports from RecBole
 
 from recbole_leaprec.evaluator.collector import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.register import register_metrics

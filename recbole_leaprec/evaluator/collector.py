@@ -1,4 +1,4 @@
-"""The collector: reranks the scores of a batch, and sums up the metrics of the lists."""
+"""The collector: reranks the scores of each batch, and sums up the metrics of the lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class BatchedStruct(DataStruct):
-    """RecBole's container, which joins the tensors of all batches when they are read; RecBole's own joins at every batch."""
+    """RecBole's container, but it joins the tensors of all batches only when they are read. RecBole joins at every batch."""
 
     def __init__(self, content: dict[str, Any] | None = None):
         super().__init__()
@@ -46,18 +46,18 @@ class BatchedStruct(DataStruct):
         self._parts.setdefault(name, []).append(value.detach().cpu())
 
     def joined(self) -> dict[str, Any]:
-        """Everything by name, each tensor in one piece."""
+        """All values by name, each tensor in one piece."""
         return {**self._data_dict, **{name: torch.cat(parts) for name, parts in self._parts.items()}}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one reranking gave for all users.
+    """The results of one reranking for all users.
 
     Attributes:
-        seconds: of reranking alone. Lambdas of one method are reranked together, and each has an equal share.
-        users, short: how many users there were, and how many of them have fewer than K items to recommend.
-        struct: what was kept of the users: what metrics ask for that are no means over users, and what `per_user` asks for.
+        seconds: time of only the reranking. Lambdas of one method are reranked together, and each gets an equal share.
+        users, short: the number of users, and of those with fewer than K items to recommend.
+        struct: values that are kept per user: for metrics that are not means over users, and for `per_user`.
     """
 
     reranking: Reranking
@@ -70,7 +70,7 @@ class Evaluation:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """The configured metrics, rounded as RecBole has them; those of all users together are worked out when they are asked for."""
+        """The configured metrics, rounded like RecBole's. Metrics over all users together are computed at first access."""
         result: dict[str, float] = {}
         for name, metric in self._evaluator.metric_class.items():
             own = self._means[name].result() if name in self._means else metric.calculate_metric(self.struct)
@@ -78,13 +78,13 @@ class Evaluation:
         return result
 
     def mean(self, metric: str, k: int) -> float:
-        """The mean over users of a configured metric, such as skl, before it is rounded."""
+        """The mean over users of a configured metric, such as skl, before rounding."""
         return float(self._means[metric].means[metric][k - 1])
 
 
 @dataclass
 class _Running:
-    """One reranking while batches come."""
+    """The sums of one reranking while batches come."""
 
     reranking: Reranking
     means: dict[str, RunningMean]
@@ -95,9 +95,9 @@ class _Running:
 
 
 class RerankingCollector(Collector):
-    """Reranks each batch of scores in every way of `rerankings`, for one evaluation, and sums up the metrics of the lists.
+    """Reranks each batch of scores with all `rerankings`, and sums up the metrics of the lists, for one evaluation.
 
-    RecBole's metrics get the reranked lists. Metrics that look at scores rather than lists (GAUC) are not affected.
+    RecBole's metrics get the reranked lists. Metrics that use scores and not lists (GAUC) are not affected.
     """
 
     def __init__(
@@ -111,21 +111,22 @@ class RerankingCollector(Collector):
     ):
         """
         Args:
-            evaluator: RecBole's, which has the metrics.
-            counted: what was counted of the training data, for the metrics that need it.
-            per_user: whether to keep every user's list, metrics and preference, and the places of the list's items in the model's own ranking.
+            evaluator: RecBole's evaluator, which has the metrics.
+            counted: counts of the training data, for the metrics that need them.
+            per_user: whether to keep every user's list, metrics and preference, and the places of the list's items in the
+                model's own ranking.
         """
         super().__init__(config)
         self._evaluator, self._categories, self._per_user = evaluator, categories, per_user
         self._of_data = {**(counted._data_dict if counted else {}), CATEGORIES: categories.to("cpu")}
         self.data_struct = BatchedStruct(self._of_data)
-        # The parent collects what metrics need of the scores, and this class what they need of the lists.
+        # The parent class collects what metrics need from the scores, this class what they need from the lists.
         for name in (LISTS, HITS):
             setattr(self.register, name, False)
         summed = {name: one for name, one in evaluator.metric_class.items() if is_mean_over_users(one)}
         others = [one for name, one in evaluator.metric_class.items() if name not in summed]
-        self._kept = {name for one in others for name in one.metric_need}  # of all users
-        self._used = self._kept | {name for one in summed.values() for name in one.metric_need}  # of a batch
+        self._kept = {name for one in others for name in one.metric_need}  # for all users
+        self._used = self._kept | {name for one in summed.values() for name in one.metric_need}  # per batch
         if per_user:
             self._used |= {*PREFERENCES.values()}
         self._preferences: list[csr_array] = []
@@ -159,10 +160,10 @@ class RerankingCollector(Collector):
                 self._measure(running, batch, len(lists))
 
     def _rerank(self, reranking: Reranking, sweep: list[_Running], scores: Tensor, interaction: Any) -> Iterable[Tensor]:
-        """Lists `[B, K]` of rerankings that differ in lambda alone; takes the time."""
+        """Lists `[B, K]` of rerankings that differ only in lambda; measures the time."""
         p = interaction[PREFERENCES[reranking.preference]] if reranking.preference else None
         lambdas, k, beta = [running.reranking.lam for running in sweep], max(self.topk), self.config["beta"]
-        if not sweep[0].users:  # compile what has to be, before the time is taken
+        if not sweep[0].users:  # compile first, so that the measured time is without it
             reranking.lists(scores[:0], None if p is None else p[:0], self._categories, k, beta, lambdas)
         started = _now(scores)
         lists = reranking.lists(scores, p, self._categories, k, beta, lambdas)
@@ -172,7 +173,7 @@ class RerankingCollector(Collector):
         return lists
 
     def _measure(self, running: _Running, batch: DataStruct, users: int) -> None:
-        """Sum up the metrics of a batch's lists, and keep what somebody asked for."""
+        """Sum up the metrics of a batch's lists, and keep the values that are needed per user."""
         lists, hits = batch.get(LISTS), batch.get(HITS)
         running.users += users
         running.short += int((lists[:, -1] == 0).sum())
@@ -189,7 +190,7 @@ class RerankingCollector(Collector):
                 running.struct.update_tensor(LISTS, lists.int())
 
     def evaluations(self) -> list[Evaluation]:
-        """One for each reranking, when all batches have been collected."""
+        """One evaluation per reranking, after all batches have been collected."""
         shared = self.data_struct.joined()
         if self._per_user:
             shared[USER_PREFERENCES] = vstack(self._preferences, format="csr")
@@ -208,7 +209,7 @@ class RerankingCollector(Collector):
 
 
 def _hits(lists: Tensor, positive_u: Tensor, positive_i: Tensor) -> Tensor:
-    """`[B, K+1]`: which places of the lists `[B, K]` hold a positive of their user, and how many positives the user has.
+    """Which places of the lists `[B, K]` hold a positive of their user, and the user's number of positives, `[B, K+1]`.
 
     Example:
         >>> _hits(torch.tensor([[3, 5], [4, 2]]), positive_u=torch.tensor([0, 1]), positive_i=torch.tensor([5, 1]))
@@ -221,7 +222,7 @@ def _hits(lists: Tensor, positive_u: Tensor, positive_i: Tensor) -> Tensor:
 
 
 def _ranks(scores: Tensor) -> Tensor:
-    """`[B, I]`: the place of each item in a user's ranking, from 1; equal scores by rising id.
+    """The place of each item in a user's ranking, from 1, `[B, I]`; equal scores by rising id.
 
     Example:
         >>> _ranks(torch.tensor([[0.5, 2.0, 0.5]]))

@@ -1,4 +1,4 @@
-"""RecBole learns of the plugin's metrics."""
+"""Adds the plugin's metrics to RecBole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recbole_leaprec.evaluator import metrics
 
 
 def register_metrics() -> None:
-    """Make the classes of `metrics` known to RecBole; must come before a config is made."""
+    """Make the classes of `metrics` known to RecBole. Call it before a config is made."""
     found: list[Any] = [one for one in vars(metrics).values() if inspect.isclass(one) and issubclass(one, AbstractMetric)]
     for metric in found:
         name = metric.__name__.lower()

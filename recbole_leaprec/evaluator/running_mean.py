@@ -1,4 +1,4 @@
-"""Means over users that are summed up batch by batch."""
+"""Means over users, summed up batch by batch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from recbole.evaluator.collector import DataStruct
 
 
 class RunningMean:
-    """A `TopkMetric`, RecBole's or our own, of users that come in batches; nothing is kept of them but a sum for each K.
+    """A `TopkMetric`, RecBole's or our own, over users that come in batches. It keeps only one sum per K.
 
-    Such a metric makes a value per user and K and hands all of them to `topk_result`, which takes the means and rounds them.
+    Such a metric computes one value per user and K, and gives them all to `topk_result`, which takes and rounds the means.
     """
 
     def __init__(self, metric: TopkMetric):
         self._metric = metric
         self._in_batches: Any = copy.copy(metric)
-        self._in_batches.topk_result = lambda name, value: {name: value}  # all of them, before their mean is taken
+        self._in_batches.topk_result = lambda name, value: {name: value}  # all values, before their mean is taken
         self._sums: dict[str, np.ndarray] = {}
         self._users = 0
 
@@ -30,15 +30,15 @@ class RunningMean:
 
     @property
     def means(self) -> dict[str, np.ndarray]:
-        """`[max K]` for each name, not rounded: the mean for K is at K - 1."""
+        """The means by name, `[max K]` each, not rounded. The mean for K is at index K - 1."""
         return {name: total / self._users for name, total in self._sums.items()}
 
     def result(self) -> dict[str, float]:
-        """What `calculate_metric` would have given for all users at once."""
+        """The result that `calculate_metric` would return for all users at once."""
         results = [self._metric.topk_result(name, mean[None]) for name, mean in self.means.items()]
         return {name: float(value) for result in results for name, value in result.items()}
 
 
 def is_mean_over_users(metric: AbstractMetric) -> bool:
-    """Whether `RunningMean` can sum the metric up; others, such as ItemCoverage, look at the lists of all users together."""
+    """Whether `RunningMean` can sum up the metric. Others, such as ItemCoverage, need the lists of all users together."""
     return isinstance(metric, TopkMetric)

@@ -1,4 +1,4 @@
-"""Models: the plugin's own, RecBole's sequential ones, and `<Any>CD` for these."""
+"""The models: the plugin's own, RecBole's sequential ones, and `<Any>CD` for each of these."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from recbole_leaprec.settings.model_names import check_model
 
 __all__ = ["get_model"]
 
-_MODELS = ChainMap(vars(own_models), vars(recbole_models))  # our own before RecBole's of the same name
+_MODELS = ChainMap(vars(own_models), vars(recbole_models))  # ours win over RecBole's of the same name
 
 
 @cache
 def get_model(name: str) -> type:
-    """The model class of that name, made if it is `<Any>CD` of a RecBole model.
+    """The model class of that name. `<Any>CD` of a RecBole model is made on the fly.
 
     Raises:
-        ValueError: there is no such model, with the nearest name; or it cannot run here, with the reason.
+        ValueError: there is no such model (the message has the most similar name), or it cannot run here (with the reason).
     """
     check_model(name)
     if name in _MODELS:

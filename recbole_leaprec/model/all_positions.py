@@ -1,4 +1,4 @@
-"""One pass over a sequence trains all its positions."""
+"""Trains all positions of a sequence in one pass."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin, InnerPr
 
 
 class AllPrefixesMixin(Backbone):
-    """Lets a RecBole model whose `forward(item_seq, item_seq_len)` ends in `gather_indexes` encode all prefixes in one pass.
+    """Lets a RecBole model encode all prefixes in one pass.
 
-    With one index per row `gather_indexes` gives the last position, with T indices per row all T of them.
+    The model's `forward(item_seq, item_seq_len)` must end in `gather_indexes`. With one index per row, that returns the last
+    position; with T indices per row, all T positions.
     """
 
     def gather_indexes(self, output: Tensor, gather_index: Tensor) -> Tensor:
@@ -24,21 +25,21 @@ class AllPrefixesMixin(Backbone):
         return output.gather(1, gather_index.unsqueeze(-1).expand(-1, -1, output.shape[-1]))
 
     def all_prefixes(self, inputs: Tensor) -> Tensor:
-        """`[B, L] -> [B, L, H]`: what `forward` makes of the first item, the first two, and so on."""
+        """The output of `forward` for the first item, the first two items, and so on: `[B, L] -> [B, L, H]`."""
         return self.forward(inputs, torch.arange(1, inputs.shape[1] + 1, device=inputs.device).expand_as(inputs))
 
 
 class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
     """The CD loss at every position of a sequence in one pass: `class SASRecCD(AllPositionsMixin, SASRec)`.
 
-    A model that encodes positions in another way says how in `encode`. RecBole's one row per prefix works too
-    (`train_positions: last`), and takes as many times longer as sequences are long.
+    A model that encodes positions in another way overrides `encode`. RecBole's one row per prefix works, too
+    (`train_positions: last`), but its training time is multiplied by the length of the sequences.
     """
 
     train_positions = "all"
 
     def encode(self, interaction: Any) -> tuple[Tensor, Tensor]:
-        """`(output [T, H], trained)`: what predicts each target that is trained, and which of the batch's targets these are."""
+        """`(output [T, H], trained)`: the output for each trained target, and which targets of the batch are trained."""
         inputs, targets = interaction[self.ITEM_SEQ], interaction[self.POS_ITEM_ID]
         trained = targets != 0
         if targets.dim() == 1:  # one row per prefix: the target comes after the last item
@@ -46,11 +47,11 @@ class AllPositionsMixin(AllPrefixesMixin, CalibrationDisentangledMixin):
         return self.all_prefixes(inputs)[trained], trained
 
     def item_vectors(self, items: Tensor) -> Tensor:
-        """`[..., H]`: what `output` of `encode` is multiplied by to score items `[...]`."""
+        """The vectors `[..., H]` of items `[...]`. A score is the inner product with the `output` of `encode`."""
         return self.item_embedding(items)
 
     def regularization(self) -> Tensor | float:
-        """What the model adds to its loss."""
+        """A regularization term that is added to the loss."""
         return 0.0
 
     def calculate_loss(self, interaction: Any) -> Tensor:

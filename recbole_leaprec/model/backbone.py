@@ -1,4 +1,4 @@
-"""What the mixins of this package expect of the RecBole class that stands after them: RecBole has no types to say it with."""
+"""Types of what this package's mixins expect from the RecBole class after them. RecBole itself has no such types."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     class Backbone:
-        """A sequential model of RecBole's, as far as the mixins use it. For type checking only: the class beside them has it all."""
+        """The parts of a sequential RecBole model that the mixins use. It exists only for type checking."""
 
         ITEM_SEQ: str
         ITEM_SEQ_LEN: str
         POS_ITEM_ID: str
         NEG_ITEM_ID: str
-        item_embedding: Any  # items' vectors by their ids: nn.Embedding, or a module of the model's own
+        item_embedding: Any  # items' vectors by their ids: nn.Embedding, or the model's own module
         _modules: dict[str, nn.Module | None]
 
         def __init__(self, config: Any, dataset: Any) -> None: ...

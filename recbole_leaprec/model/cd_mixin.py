@@ -19,19 +19,19 @@ from recbole_leaprec.model.negatives import SharedNegatives, shared_negatives
 from recbole_leaprec.settings.keys import SOFTMAX
 
 PREFERENCE = "preference"
-"""Field of a batch that the trainer injects: the preference before each target, `[..., C]`."""
+"""A field that the trainer adds to each batch: the preference before each target, `[..., C]`."""
 
 Score = Callable[[Tensor], Tensor]
-"""Relevance r `[T, M]` at the T positions that are trained, of items `[T, M]`, or of the same items `[M]` at all of them."""
+"""Relevance r `[T, M]` at the T trained positions, of items `[T, M]`, or of the same items `[M]` at all positions."""
 
 
 @dataclass
 class InnerProducts:
-    """The scores of a model that ranks by inner products: a `Score` whose parts the softmax loss can take apart.
+    """The scores of a model that ranks by inner products: a `Score` that lets the softmax loss see both factors.
 
     Attributes:
-        output: `[T, H]`, what predicts each position.
-        vectors: items `[...]` to their vectors `[..., H]`.
+        output: `[T, H]`, the model's output at each position.
+        vectors: a function from items `[...]` to their vectors `[..., H]`.
     """
 
     output: Tensor
@@ -49,18 +49,18 @@ _EVERY = slice(None)
 class CalibrationDisentangledMixin(Backbone):
     """The loss `bpr_weight * L_BPR + gamma * L_CD-BPR` (Eq. 8) for a RecBole model.
 
-    With `loss_type: softmax`, both terms are cross-entropies among many negatives instead (see `softmax_loss`). How a batch gets
-    to it is the business of two mixins: `OneRowPerPrefixMixin` for any model, `AllPositionsMixin` for those that can do better.
+    With `loss_type: softmax`, both terms are cross-entropies among many negatives instead (see `softmax_loss`). Two mixins
+    apply it to batches: `OneRowPerPrefixMixin` for any model, and the faster `AllPositionsMixin` for some models.
     """
 
     train_positions = "last"
-    input_type = InputType.PAIRWISE  # batches bring a negative
+    input_type = InputType.PAIRWISE  # batches have a negative
 
     def __init__(self, config, dataset):
-        # Models that can hand over the scores of all items do; some of RecBole's can do nothing else.
+        # Models use the scores of all items if they can; some of RecBole's can do nothing else.
         in_pairs = getattr(super(), "input_type", None) == InputType.PAIRWISE
         super().__init__(ConfigWith(config, loss_type="BPR" if in_pairs else "CE"), dataset)
-        speed_up(cast(nn.Module, self))  # by the RecBole class
+        speed_up(cast(nn.Module, self))  # the RecBole class makes it a Module
         self.gamma, self.bpr_weight, self.beta = config["gamma"], config["bpr_weight"], config["beta"]
         self.preference_alpha = config["alpha"] if self.gamma else None
         self.categories: ItemCategories = dataset.categories.to(config["device"])
@@ -68,11 +68,11 @@ class CalibrationDisentangledMixin(Backbone):
 
     @property
     def shares_negatives(self) -> bool:
-        """Whether all positions of a batch have the same negatives, as the softmax loss has it."""
+        """Whether all positions of a batch have the same negatives, as in the softmax loss."""
         return self._shared is not None
 
     def ranking_loss(self, score: Score, interaction: Any, trained: Tensor | slice = _EVERY) -> Tensor:
-        """`bpr_weight * L + gamma * L_CD`, means over the T positions of the batch that are trained; L as `loss_type` says."""
+        """`bpr_weight * L + gamma * L_CD`, means over the T trained positions of the batch; `loss_type` says what L is."""
         positive = interaction[self.POS_ITEM_ID][trained]
         p = interaction[PREFERENCE][trained] if self.gamma else None
         if self._shared is not None:
@@ -84,7 +84,7 @@ class CalibrationDisentangledMixin(Backbone):
 
         Args:
             positive, negative: `[T]` items i and j.
-            p: `[T, C]` the sequential preference p_{t-1} before each position; None where gamma is 0.
+            p: `[T, C]`, the sequential preference p_{t-1} before each position; None if gamma is 0.
         """
         items = torch.stack([positive, negative], -1)
         r_positive, r_negative = score(items).unbind(-1)
@@ -94,7 +94,7 @@ class CalibrationDisentangledMixin(Backbone):
         return disentangled_loss(bpr_loss, r_positive, r_negative, kl_positive, kl_negative, self.bpr_weight, self.gamma)
 
     def softmax_loss(self, shared: SharedNegatives, score: Score, positive: Tensor, p: Tensor | None) -> Tensor:
-        """Eq. 8 with cross-entropy among shared negatives; a position's own positive is none of them."""
+        """Eq. 8 with cross-entropy among shared negatives. A position's own positive does not count as a negative."""
         negatives, correction = shared.draw(positive.device)
         own = shared.positives_among(positive, negatives)
 
@@ -120,7 +120,7 @@ class CalibrationDisentangledMixin(Backbone):
 
 
 def _not_half(scores: Tensor) -> Tensor:
-    """Scores in single precision at least: a softmax over many is more than half precision can hold."""
+    """Scores in at least single precision: half precision is too coarse for a softmax over many items."""
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
 
@@ -137,6 +137,6 @@ class ConfigWith:
         return key in self._changes or key in self._config
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # a copy in the making has no _config yet
+        if name.startswith("_"):  # an unfinished copy has no _config yet
             raise AttributeError(name)
         return getattr(self._config, name)

@@ -1,4 +1,4 @@
-"""What RecBole's models spend most of their time on, computed faster; parameters and their names stay as they are."""
+"""Faster versions of the parts where RecBole's models spend most of their time. Parameters and their names stay the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.nn.functional import gelu, linear, scaled_dot_product_attention
 
 
 def speed_up(model: nn.Module) -> None:
-    """Put the modules below in the place of PyTorch's and RecBole's, in the model and everything in it."""
+    """Replace modules of PyTorch and RecBole in the model, and in all its parts, by the modules below."""
     for module in list(model.modules()):
         for name, child in module.named_children():
             if type(child) is nn.Dropout:
@@ -25,16 +25,16 @@ def speed_up(model: nn.Module) -> None:
 
 
 class FastDropout(nn.Dropout):
-    """Dropout that draws 16 random bits per element: PyTorch's takes several times as long on a CPU.
+    """Dropout that draws 16 random bits per element. PyTorch's dropout takes several times as long on a CPU.
 
-    The bits come from a generator that torch's own seeds, so that a seed still fixes everything.
+    Torch's own generator seeds the generator of the bits, so a torch seed still makes results repeatable.
     """
 
     worker = 0
-    """Which of several workers this is that train together with the same seeds: they must not drop the same."""
+    """The number of this worker. Workers that train together have the same seeds, but must not drop the same elements."""
 
     _stream: np.random.SFC64 | None = None
-    """Where the bits come from while rows come in pieces: the next piece gets the next bits."""
+    """The source of the bits while rows come in pieces: the next piece gets the next bits."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or not self.draws_itself(x.device):
@@ -42,33 +42,33 @@ class FastDropout(nn.Dropout):
         return x * self._kept(x.shape).to(x.dtype).div_(1 - self.p)
 
     def draws_itself(self, device: torch.device) -> bool:
-        """Whether this class does better than PyTorch's."""
+        """Whether this class draws the bits itself, because it is faster than PyTorch here."""
         return device.type == "cpu" and 0 < self.p < 0.999
 
     def seed(self) -> int:
-        """What fixes the bits of a batch, drawn anew for each."""
+        """A seed for the bits of one batch, drawn anew per batch."""
         return int(torch.randint(2**62, ())) ^ self.worker
 
     def _kept(self, shape: torch.Size) -> Tensor:
-        """Which elements stay: each with probability 1-p."""
+        """Which elements stay, each with probability 1-p."""
         words = (self._stream or np.random.SFC64(self.seed())).random_raw(-(-shape.numel() // _PER_WORD))
         bits = torch.from_numpy(words.view(np.int16))[: shape.numel()].view(shape)
         return bits >= round(self.p * 2**16) - 2**15
 
 
 _PER_WORD = 4
-"""Elements that a word of 64 random bits is enough for."""
+"""How many elements one word of 64 random bits is enough for."""
 
 
 class EncoderInPieces(nn.Module):
-    """Layers one after the other, for some rows of a batch at a time where that saves memory."""
+    """Layers one after the other, for some rows of a batch at a time if that saves memory."""
 
     def __init__(self, layers: nn.ModuleList, heads: int):
         super().__init__()
         self.layer, self.heads = layers, heads
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None, output_all_encoded_layers: bool = True) -> list[Tensor]:
-        """What the layers make of `hidden [B, L, H]`; a mask of None stands for one that hides what comes after."""
+        """The outputs of the layers for `hidden [B, L, H]`. A mask of None hides, for each position, all later ones."""
         active = [one for one in self.modules() if isinstance(one, nn.Dropout) and one.training and one.p]
         dropouts = [one for one in active if isinstance(one, FastDropout) and one.draws_itself(hidden.device)]
         pieces = _pieces(hidden, self.heads)
@@ -76,13 +76,13 @@ class EncoderInPieces(nn.Module):
             outputs = self.layers(hidden, attention_mask)
         else:
             parameters = [one for one in self.parameters() if one.requires_grad]
-            seeds = {one: one.seed() for one in dropouts}  # in the order in which they are asked for all rows at once
+            seeds = {one: one.seed() for one in dropouts}  # in the order in which they would be drawn for all rows at once
             mask = None if attention_mask is None else attention_mask.expand(len(hidden), -1, -1, -1)
             outputs = _InPieces.apply(self, pieces, seeds, mask, hidden, *parameters)
         return list(outputs) if output_all_encoded_layers else [outputs[-1]]
 
     def layers(self, hidden: Tensor, mask: Tensor | None) -> list[Tensor]:
-        """What each layer makes of `hidden [B, L, H]`."""
+        """The output of each layer for `hidden [B, L, H]`."""
         outputs = []
         for layer in self.layer:
             hidden = self.apply_layer(layer, hidden, mask)
@@ -90,7 +90,7 @@ class EncoderInPieces(nn.Module):
         return outputs
 
     def apply_layer(self, layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        """What one layer makes of `hidden [B, L, H]`."""
+        """The output of one layer for `hidden [B, L, H]`."""
         return layer(hidden, mask)
 
 
@@ -120,7 +120,7 @@ def _attend(attention: MultiHeadAttention, x: Tensor, mask: Tensor | None) -> Te
 def _attend_with_dropout(
     attention: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> Tensor:
-    """PyTorch's fused attention has no dropout on a CPU."""
+    """Attention with dropout, because PyTorch's fused attention has no dropout on a CPU."""
     query, length = query / attention.sqrt_attention_head_size, query.shape[2]
     if mask is None:
         mask = torch.full((1, 1, length, length), -torch.inf, device=query.device).triu(1)
@@ -128,25 +128,32 @@ def _attend_with_dropout(
 
 
 _IN_CACHE = 5 * 2**16
-"""Weights of attention that a processor's cache can hold, or nearly. More take a little less time, and leave larger holes in memory."""
+"""About how many attention weights a processor's cache can hold.
+
+More would take a little less time, but leave larger holes in memory.
+"""
 
 
 def _pieces(hidden: Tensor, heads: int) -> list[slice]:
-    """Rows of `hidden [B, L, H]` whose weights of attention `[., heads, L, L]` fit into a cache together; all, where there is no need."""
+    """Slices of the rows of `hidden [B, L, H]` whose attention weights `[., heads, L, L]` fit into a cache.
+
+    It is one slice of all rows if no cut is needed.
+    """
     rows, length, _ = hidden.shape
     weights = heads * length**2
     if rows * weights <= _IN_CACHE or hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
         return [slice(0, rows)]
-    # Whole words of random bits, so that the pieces of a batch get those of the batch.
+    # Whole words of random bits, so that the pieces of a batch get the same bits as the whole batch.
     some = max(1, _IN_CACHE // (weights * _PER_WORD)) * _PER_WORD
     return [slice(begin, begin + some) for begin in range(0, rows, some)]
 
 
 class _InPieces(torch.autograd.Function):
-    """The layers of an `EncoderInPieces` for some rows at a time, worked out again on the way back.
+    """The layers of an `EncoderInPieces` for some rows at a time, computed again in the backward pass.
 
-    What layers hold of long sequences is more than fits into a cache. In pieces that do, working it out twice takes no longer than reading
-    it from memory, where it would be most of what a training holds. Dropouts drop what they would drop of all rows at once.
+    For long sequences, the inner values of layers do not fit into a cache, and would be most of the memory of a training.
+    For pieces that fit, computing them twice takes no longer than reading them from memory. Dropouts drop the same elements
+    as for all rows at once.
     """
 
     @staticmethod
@@ -193,7 +200,7 @@ def _of(mask: Tensor | None, rows: slice) -> Tensor | None:
 
 @contextmanager
 def _drawing(seeds: dict[FastDropout, int]) -> Iterator[None]:
-    """Dropouts go on with the bits of these seeds from piece to piece."""
+    """Inside the `with` block, each dropout takes its bits from its seed, and goes on with them from piece to piece."""
     try:
         for dropout, seed in seeds.items():
             dropout._stream = np.random.SFC64(seed)

@@ -1,4 +1,4 @@
-"""The calibration-disentangled loss for any sequential model of RecBole, trained as RecBole trains it."""
+"""The calibration-disentangled loss for any sequential RecBole model, trained in RecBole's way (one row per prefix)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from recbole_leaprec.model.cd_mixin import CalibrationDisentangledMixin
 
 
 class OneRowPerPrefixMixin(CalibrationDisentangledMixin):
-    """Goes before the RecBole class: `class NARMCD(OneRowPerPrefixMixin, NARM)`.
+    """Place it before the RecBole class: `class NARMCD(OneRowPerPrefixMixin, NARM)`.
 
-    The model keeps the rest of its loss, such as regularisation: what it hands to its loss function, the scores of all items or
-    those of the positive and the negative item, is ranked by Eq. 8 instead.
+    It replaces only the model's loss function, by Eq. 8. This gets the same arguments: the scores of all items, or those of
+    the positive and the negative item. The rest of the loss, such as regularisation, stays.
     """
 
     def calculate_loss(self, interaction: Any) -> Tensor:
-        """RecBole's, with a loss function that knows the batch in the place of RecBole's own."""
+        """RecBole's `calculate_loss`, with its loss function replaced by one that knows the batch."""
         this_batch = copy.copy(self)  # the same parameters
         this_batch._modules = dict(self._modules)
-        for name in ("loss_fct", "bpr_loss"):  # RecBole's two names for it
+        for name in ("loss_fct", "bpr_loss"):  # RecBole's two names of the loss function
             if hasattr(self, name):
                 setattr(this_batch, name, _BatchLoss(self, interaction))
         return super(CalibrationDisentangledMixin, this_batch).calculate_loss(interaction)
 
 
 class _BatchLoss(nn.Module):
-    """What RecBole's model calls with the scores of all items `[B, I]` and the positives, or with r_i and r_j."""
+    """The loss function that the RecBole model calls, with the scores `[B, I]` and the positives, or with r_i and r_j."""
 
     def __init__(self, model: OneRowPerPrefixMixin, interaction: Any):
         super().__init__()
-        self._of = (model, interaction)  # in a tuple: the model is no part of its own loss
+        self._of = (model, interaction)  # in a tuple, so that the model does not become a submodule of its own loss
 
     def forward(self, first: Tensor, second: Tensor, **_: Any) -> Tensor:
         model, interaction = self._of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from recbole_leaprec.cluster import given_gpus, interrupts_as_before
+from recbole_leaprec.common.reading import in_words
 from recbole_leaprec.training_state import STATE
 
 if TYPE_CHECKING:
@@ -20,25 +24,28 @@ if TYPE_CHECKING:
     from recbole_leaprec.trainer import LeapRecTrainer
 
 RETRIES = 10
-"""How many times a training may lose workers."""
+"""How many times a training may lose workers before it fails."""
+
+OWN_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, torch.OutOfMemoryError)
+"""What comes of the data, the settings or a fault of ours, and would come again. A worker whose peer is lost gets another error."""
 
 SCRATCH = ".ray-train-"
-"""How the name of a folder begins, inside that of a run, that is there while workers train."""
+"""The prefix of a temporary folder that exists inside the folder of a run while workers train."""
 
 ERROR = "error.txt"
-"""A file in it: what a worker said that cannot go on."""
+"""A file in that folder, with the message of a worker that cannot go on."""
 
 AfterEpoch = Callable[["LeapRecTrainer", Any, int], dict[str, Any]]
-"""Called by the first worker with its trainer, the validation data and the epoch; what it returns goes to who has started all."""
+"""The first worker calls it with its trainer, the validation data and the epoch. The result goes to the starting process."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """How many train together, and what each of them has.
+    """The number of workers and the resources of each.
 
     Attributes:
-        count: processes; each has a share of every batch.
-        cpus, gpus: of each.
+        count: number of processes; each gets a share of every batch.
+        cpus, gpus: per worker.
     """
 
     count: int
@@ -53,25 +60,27 @@ def fit_in_parallel(
     after_validation: AfterEpoch,
     told: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Train into the folder of a run, from its state on if it has one; ray must be connected.
+    """Train with workers, and write to the folder of a run. If the folder has a state, training goes on from it.
 
-    The first worker leaves model.pth and state.pth there, as a training in one process does. When a worker is lost, all begin
-    again from the state of the last epoch.
+    Ray must be connected. The first worker writes model.pth and state.pth, like a training in one process. If a worker is
+    lost, all start again from the state of the last epoch.
 
     Args:
-        config: the run's, as plain values.
-        folder: where all machines see it.
-        after_validation: goes to the first worker by pickle.
-        told: gets what `after_validation` returns, in this process.
+        config: the config of the run, as plain values.
+        folder: the folder of the run, which all machines must see.
+        after_validation: is sent to the first worker by pickle.
+        told: is called in this process with the results of `after_validation`.
 
     Raises:
-        ValueError: the training cannot go on, with the worker's own error.
+        ValueError: the training cannot go on; the message is the worker's own error.
     """
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
     from ray.train.torch import TorchConfig, TorchTrainer
     from ray.util.queue import Queue
 
     queue = Queue(actor_options={"num_cpus": 0})
+    for left in folder.glob(f"{SCRATCH}*"):  # of a training that was killed
+        shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch, _listening(queue, told):
         given: dict[str, Any] = {
             "config": config, "folder": str(folder), "gpus": workers.gpus, "after_validation": after_validation, "queue": queue,
@@ -91,30 +100,30 @@ def fit_in_parallel(
         try:
             with _quiet_train(), interrupts_as_before():
                 trainer.fit()
-        except SystemExit as stopped:  # what Ray Train makes of Ctrl-C
+        except SystemExit as stopped:  # Ray Train turns Ctrl-C into this
             raise KeyboardInterrupt from stopped
         except TrainingFailedError as error:
             raise ValueError(
-                f"the training in {folder} lost workers more than {RETRIES} times: {_last_line(error)}"
+                f"the training in {folder} lost workers more than {RETRIES} times; the last time: {_last_line(error)}"
             ) from error
         if (Path(scratch) / ERROR).is_file():
             raise ValueError((Path(scratch) / ERROR).read_text(encoding="utf-8"))
 
 
 def _work(given: dict[str, Any]) -> None:
-    """One worker. Ray begins all of them again after any error; after one of our own they leave it at that."""
+    """Run one worker. Ray restarts all workers after any error. After an error of this plugin, they end at once."""
     error_file = Path(given["scratch"]) / ERROR
     if error_file.is_file():
         return
     try:
         _train(given)
-    except ValueError as error:
-        error_file.write_text(str(error), encoding="utf-8")
+    except OWN_ERRORS as error:
+        error_file.write_text(str(error) if isinstance(error, ValueError) else in_words(error), encoding="utf-8")
         raise
 
 
 def _train(given: dict[str, Any]) -> None:
-    """From the data to the last epoch."""
+    """Train in one worker, from the data to the last epoch."""
     from ray.train import get_context
 
     from recbole_leaprec.config import LeapRecConfig
@@ -148,7 +157,7 @@ def _train(given: dict[str, Any]) -> None:
 
 @contextmanager
 def _listening(queue: Queue, told: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """Hand on what comes out of the queue while the work inside goes on."""
+    """Call `told` with each value from the queue while the work inside goes on."""
     from ray.util.queue import Empty
 
     done, errors = threading.Event(), []
@@ -180,7 +189,7 @@ def _listening(queue: Queue, told: Callable[[dict[str, Any]], None]) -> Iterator
 
 @contextmanager
 def _quiet_train() -> Iterator[None]:
-    """Ray Train without lines of its own on the terminal; its log files have them."""
+    """Keep the messages of Ray Train off the terminal. Its log files have them."""
     logger = logging.getLogger("ray.train")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -191,6 +200,6 @@ def _quiet_train() -> Iterator[None]:
 
 
 def _last_line(error: Exception) -> str:
-    """The workers' own words, as Ray hands them on."""
+    """The workers' own message, at the end of Ray's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

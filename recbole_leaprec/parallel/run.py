@@ -1,4 +1,4 @@
-"""`run_leaprec` and `resume` with workers: they train, and this process prepares and measures."""
+"""`run_leaprec` and `resume` with workers. The workers train; this process prepares and measures."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def run_in_parallel(
     ray_address: str | None = None,
     resume: str | Path | None = None,
 ) -> dict[str, Any]:
-    """As `run_leaprec`, or as `resume` where a folder is given, with workers that train together over Ray Train.
+    """`run_leaprec`, or `resume` if a folder is given, with workers that train together over Ray Train.
 
-    `train_batch_size` is that of all workers together, so the metrics are those of one process, within what floating point allows,
-    for models whose random numbers do not depend on the batch's shape: BERT4RecCD draws other masks. Data and `output_dir` must
-    be where all machines see them.
+    `train_batch_size` is for all workers together. So the metrics equal those of one process, up to rounding, if the model's
+    random numbers do not depend on the shape of a batch; BERT4RecCD draws other masks. All machines must see the data and
+    `output_dir`.
 
     Args:
-        workers: how many; None for as many as there are CPUs for.
+        workers: number of workers; None for as many as the CPUs allow.
 
     Raises:
-        ValueError: as `run_leaprec`; or no cluster, or no room for the workers.
+        ValueError: as `run_leaprec`; or there is no cluster, or no room for the workers.
     """
     if resume is None:
         config = LeapRecConfig(config_file_list=config_file_list, config_dict=config_dict)
@@ -58,9 +58,9 @@ def run_in_parallel(
 
 
 def _fit(run: Run, trainer: LeapRecTrainer, workers: Workers) -> None:
-    """Have the workers train under one bar over the epochs, and put the trainer where they are in the end."""
+    """Train with the workers, with one progress bar over the epochs. Then restore their final state in the trainer."""
     plain = {key: value for key, value in run.config.plain().items() if key not in MACHINE_KEYS}
-    plain["data_path"] = str(Path(plain["data_path"]).absolute())  # workers run elsewhere
+    plain["data_path"] = str(Path(plain["data_path"]).absolute())  # workers run in other folders
     with tqdm(
         total=trainer.epochs,
         desc=f"training, {workers.count} workers",
@@ -74,10 +74,10 @@ def _fit(run: Run, trainer: LeapRecTrainer, workers: Workers) -> None:
 
         fit_in_parallel(plain, run.folder.absolute(), workers, _progress, told)
     restore_state(run.folder / STATE, trainer, run.train_data)
-    trainer.eval_collector.data_collect(run.train_data)  # what some metrics count; RecBole's fit does the same
+    trainer.eval_collector.data_collect(run.train_data)  # counts for some metrics; RecBole's fit does the same
 
 
 def _progress(trainer: LeapRecTrainer, valid_data: Any, epoch: int) -> dict[str, Any]:
-    """What a progress bar shows of an epoch."""
+    """The values of an epoch that the progress bar shows."""
     loss, best = trainer.train_loss_dict[epoch], trainer.best_valid_score
     return {"epoch": epoch, "loss": f"{loss:.3f}", "best": f"{best:.4f}"}

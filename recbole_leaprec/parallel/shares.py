@@ -1,4 +1,4 @@
-"""A worker's share of every batch."""
+"""Cuts batches into the shares of workers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import torch
 from recbole.data.interaction import Interaction
 
 WEIGHT = "weight_of_share"
-"""Field of a share: how much of the batch's targets it has, the same in every row."""
+"""A field of a share: its part of the batch's targets. The value is the same in every row."""
 
 
 class BatchShares:
     """The batches of a loader, cut to the rows of one worker.
 
-    Every worker draws the same batches, negatives among them, so that together they train on what one process would. With the
-    weights that shares have, the sum of the workers' losses is the mean over all targets of the batch.
+    Every worker draws the same batches, including negatives, so together they train on the same data as one process. With
+    the weights of the shares, the sum of the workers' losses is the mean over all targets of the batch.
     """
 
     def __init__(self, batches: Any, target: str, rank: int, workers: int):
@@ -32,7 +32,7 @@ class BatchShares:
 
 
 def cut_share(batch: Interaction, target: str, rank: int, workers: int) -> Interaction:
-    """Every `workers`-th row from `rank` on; where there is none, the first one, with the weight 0.
+    """Every `workers`-th row of a batch from row `rank` on. If there is none, the first row with the weight 0.
 
     Example:
         >>> batch = Interaction({"item": torch.tensor([[5, 6], [7, 0], [8, 0]])})

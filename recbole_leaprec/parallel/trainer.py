@@ -1,4 +1,4 @@
-"""A trainer that makes the same steps as the others."""
+"""The trainer of one of several workers. All make the same steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from recbole_leaprec.trainer import LeapRecTrainer
 
 
 class ParallelTrainer(LeapRecTrainer):
-    """One of several trainers in a process group of torch.distributed; the first one validates, and writes what is written.
+    """One of several trainers in a process group of torch.distributed. Only the first one validates and writes files.
 
-    All have the same parameters and the same random numbers: what is drawn for a whole batch is the same everywhere.
+    All have the same parameters and the same random numbers, so the draws for a whole batch are the same in all of them.
     """
 
     clip_grad_norm: Any
@@ -28,7 +28,7 @@ class ParallelTrainer(LeapRecTrainer):
                 "enable_scaler does not go with several workers: one that skips a step would leave the others behind"
             )
         self.rank, self.workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        self._clip, self.clip_grad_norm = self.clip_grad_norm, None  # RecBole would clip before gradients are summed up
+        self._clip, self.clip_grad_norm = self.clip_grad_norm, None  # RecBole would clip before the sum
         self.optimizer.register_step_pre_hook(lambda *_: self._sum_gradients())
         FastDropout.worker = self.rank
         for values in (*self.model.parameters(), *self.model.buffers()):
@@ -46,13 +46,13 @@ class ParallelTrainer(LeapRecTrainer):
         return self._summed(super()._train_epoch(shares, epoch_idx, loss_of_share, show_progress=False))
 
     def _summed(self, loss: Any) -> Any:
-        """The loss of all shares together."""
+        """The sum of a loss over all workers."""
         total = torch.tensor(loss, dtype=torch.float64, device=self.device)
         torch.distributed.all_reduce(total)
         return tuple(total.tolist()) if isinstance(loss, tuple) else total.item()
 
     def _sum_gradients(self) -> None:
-        """Sum up over the workers; a parameter that has a gradient nowhere gets none."""
+        """Sum up gradients over the workers. A parameter without a gradient in all workers gets none."""
         parameters = [one for one in self.model.parameters() if one.requires_grad]
         parts = [torch.tensor([float(one.grad is not None) for one in parameters], device=self.device)]
         parts += [(torch.zeros_like(one) if one.grad is None else one.grad).flatten() for one in parameters]
@@ -65,7 +65,7 @@ class ParallelTrainer(LeapRecTrainer):
             clip_grad_norm_(self.model.parameters(), **self._clip)
 
     def _valid_epoch(self, valid_data, show_progress=False):
-        # What the first one found, and its random numbers: validation must not bring them apart.
+        # All take the first worker's result and random state, so that validation does not make them differ.
         found: list[Any] = [None]
         if self.rank == 0:
             found = [(super()._valid_epoch(valid_data), torch.get_rng_state())]

@@ -11,9 +11,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from recbole_leaprec.common.defaults import LIST_LENGTH
-from recbole_leaprec.data import SequenceDataset, create_dataset
+from recbole_leaprec.data import SequenceDataset
 from recbole_leaprec.recommend.recommender import Recommender
 from recbole_leaprec.recommend.totals import Totals
+from recbole_leaprec.run import read_dataset
 from recbole_leaprec.run_log import run_log
 
 __all__ = ["Recommender", "recommend"]
@@ -123,9 +124,7 @@ def recommend(
 def _built(config: Any) -> SequenceDataset:
     """Read the dataset as it is now: it may have grown since the model was trained."""
     with run_log(config):
-        dataset = create_dataset(config)
-        dataset.build()
-    return dataset
+        return read_dataset(config)
 
 
 def _counted(frames: Iterator[pd.DataFrame], totals: Totals) -> Iterator[pd.DataFrame]:

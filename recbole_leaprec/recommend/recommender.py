@@ -24,6 +24,7 @@ from recbole_leaprec.core.preference import sequential_preference
 from recbole_leaprec.data.frozen import FrozenDataset
 from recbole_leaprec.recommend.histories import ITEMS, LEAVE_OUT, USER, split_items
 from recbole_leaprec.recommend.writer import TITLE
+from recbole_leaprec.reranking.lambda_search import TargetNotMet
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.reranking.topk import top_items
 from recbole_leaprec.run import Run, trained_config
@@ -84,7 +85,8 @@ class Recommender:
         self.reranking = Reranking.from_config(config, _lambda_for_target(checkpoint, content, config))
         self.config, self.k, self.device = config, k, config["device"]
         with reading(checkpoint, f"a checkpoint of a {config['model']} with its settings"):
-            self.model = config.model_class(config, self.dataset).to(self.device)
+            model = config.model_class(config, self.dataset)
+        self.model = model.to(self.device)
         restore(self.model, content, checkpoint)
         self.model.eval()
         self.told: list[str] = []
@@ -251,13 +253,12 @@ def _lambda_for_target(checkpoint: str | Path, content: dict[str, Any], config: 
         ValueError: no lambda meets it; or the data that the model was trained on is missing (it has the validation
             items).
     """
-    target, reranker = config["target_skl"], config["reranker"]
-    if target is None:
+    if config["target_skl"] is None:
         return None
     with run_log(config):
         run = Run.restored(checkpoint, content, config)
         with run.scratch_trainer() as trainer:
-            lam, met = run.find_lambda(trainer)
-    if not met:
-        raise ValueError(f"target_skl: no lambda meets the S_KL of {target:g} with {reranker} on validation")
-    return lam
+            try:
+                return run.find_lambda(trainer)
+            except TargetNotMet as missed:
+                raise ValueError(f"target_skl, with {config['reranker']} on validation: {missed}") from missed

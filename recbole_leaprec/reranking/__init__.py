@@ -1,4 +1,4 @@
-"""Reranking: relevance scores and a category preference in, calibrated lists out. It knows nothing of RecBole."""
+"""Reranking: makes calibrated lists from relevance scores and a category preference. Nothing here uses RecBole."""
 
 from typing import TYPE_CHECKING
 

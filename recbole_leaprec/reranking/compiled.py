@@ -1,4 +1,4 @@
-"""The compiled loops on torch's tensors, over as many threads as torch has."""
+"""Runs the compiled loops on torch tensors, with as many threads as torch uses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from recbole_leaprec.core.categories import ItemCategories
 _logger = logging.getLogger(__name__)
 
 USERS = 32
-"""What a thread takes at a time; fewer are not worth a second thread."""
+"""How many users a thread takes at a time. For fewer users, a second thread is not worth its start."""
 
 
 class BadScores(ValueError):
-    """A row of scores holds nan or +inf."""
+    """A row of the scores holds nan or +inf."""
 
     def __init__(self, row: int):
         super().__init__(f"row {row} of the scores holds nan or +inf")
@@ -31,7 +31,7 @@ class BadScores(ValueError):
 
 
 def greedy(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
-    """As `greedy.greedy`; BadScores for nan or +inf."""
+    """`greedy.greedy` with compiled loops. Raises BadScores for nan or +inf."""
     return _lists("greedy", scores, p, categories, k, len(weights), weights.numpy(), beta)
 
 
@@ -44,13 +44,13 @@ def setwise(
     beta: float,
     by_probability: bool,
 ) -> Tensor:
-    """As `setwise.setwise`; BadScores for nan or +inf."""
+    """`setwise.setwise` with compiled loops. Raises BadScores for nan or +inf."""
     return _lists("setwise", scores, p, categories, k, len(lambdas), np.array(lambdas, np.float64), beta, k, by_probability)
 
 
 def _lists(name: str, scores: Tensor, p: Tensor, categories: ItemCategories, k: int, settings: int, *more: Any) -> Tensor:
-    """Lists `[settings, B, k]` of a kernel, which gets `more` after the scores and the preferences."""
-    wide = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()  # which holds half precision exactly
+    """Lists `[settings, B, k]` of a kernel. The kernel gets `more` after the scores and the preferences."""
+    wide = scores if scores.dtype in (torch.float32, torch.float64) else scores.float()  # holds half precision exactly
     scores_array, p_array = wide.detach().contiguous().numpy(), p.detach().double().contiguous().numpy()
     lists = np.empty((settings, len(scores), k), np.int64)
 
@@ -70,7 +70,7 @@ _arrays_of: WeakKeyDictionary[ItemCategories, list[np.ndarray]] = WeakKeyDiction
 
 
 def _arrays(categories: ItemCategories) -> list[np.ndarray]:
-    """The tables that kernels read. What is looked up by is short and has no sign, which saves the loops a test for each."""
+    """The tables that the kernels read. Indices are short and unsigned, which saves the loops a test for each."""
     if categories not in _arrays_of:
         looked_up_by = {"profile_of_item", "items_by_profile", "members", "profile_by_pair"}
         names = (
@@ -85,10 +85,10 @@ def _arrays(categories: ItemCategories) -> list[np.ndarray]:
 
 
 def _over_users(work: Callable[[int, int], int], users: int) -> None:
-    """Call `work(start, stop)` for all users; it returns the first row that is bad, or -1.
+    """Call `work(start, stop)` for all users, over threads. `work` returns its first bad row, or -1.
 
-    Threads are made for the call and gone after it, so nothing is left that a fork would break, and each takes the next users
-    when it is done with some, so a thread that has to wait for a processor holds nobody up. The loops run without Python's lock.
+    Threads live only during this call, so a later fork has none to break. Each takes the next users when it is done with
+    its own, so a thread that waits for a processor does not delay the others. The loops run without Python's lock (GIL).
     """
     starts, lock = iter(range(0, users, USERS)), threading.Lock()
     bad: list[int] = []
@@ -124,7 +124,7 @@ _compiled: set[tuple] = set()
 
 @contextmanager
 def _patience(what: tuple) -> Iterator[None]:
-    """Say why it takes long to get a kernel ready, if it does: the first time on a machine, it is compiled."""
+    """Log the reason if it takes long to get a kernel ready: it is compiled at its first use on a machine."""
     if what in _compiled:
         yield
         return

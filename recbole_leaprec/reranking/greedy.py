@@ -1,13 +1,13 @@
 """Greedy reranking, Eq. 12 of the paper, exact over the whole catalogue.
 
-What an item saves of the divergence depends on its profile alone, so at each position only the best unpicked item of each profile
-can win, and there are few profiles. Objectives are worked out in float64, and those closer than `TIE` are equal: they go to the more
-relevant item, then to the lower id. Without that the winner between two items that gain the same would be decided by the
-last bit of a sum, which no two devices agree on.
+By how much an item lowers the divergence depends only on its profile. So at each position only the best unpicked item of
+each profile can win, and there are few profiles. Objectives are computed in float64. Objectives closer than `TIE` are equal:
+the more relevant item wins, then the lower id. Without this rule the last bit of a sum would decide, and devices differ in
+that bit.
 
-There are two engines with the same lists: compiled loops for the CPU (`kernels.greedy`, through `compiled`), and tensor operations
-for all other devices (here), where each operation is dear to start and waiting for its result is dearer. The weight of each
-method, such as lambda^(1/k), is in `registry`.
+Two engines make the same lists: compiled loops for the CPU (`kernels.greedy`, called by `compiled`), and tensor operations
+for all other devices (here). On those, it is slow to start an operation, and slower to wait for its result. The weight of
+each method, such as lambda^(1/k), is in `registry`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from recbole_leaprec.reranking import compiled
 TIE = 1e-9
 
 MEMORY = 2.8
-"""What the tensor operations may take beside the scores, in multiples of their size; with more, users go one part after another."""
+"""How much memory the tensor operations may take beside the scores, in multiples of the scores' size.
+
+If they need more, users are taken in parts, one after the other.
+"""
 LEAST_MEMORY = 2**25
-"""Below this many bytes, users are never taken in parts."""
+"""If this many bytes are enough, users are never taken in parts."""
 
 
 def greedy(
@@ -37,7 +40,7 @@ def greedy(
     Args:
         scores: `[B, I]` relevance r, -inf for items that are not allowed.
         p: `[B, C]` the preference to calibrate to.
-        weights: `[S, k]`, the weight w at position 1, 2, ..., k of each of S settings.
+        weights: `[S, k]`, the weight w at positions 1, 2, ..., k for each of S settings.
 
     Returns:
         `[S, B, k]` item ids, 0 where a user has no allowed item left.
@@ -47,9 +50,9 @@ def greedy(
 
 
 def greedy_on_device(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, weights: Tensor, beta: float) -> Tensor:
-    """`greedy` in tensor operations, few and large, without waiting for any result."""
+    """`greedy` in few and large tensor operations, which never wait for a result."""
     if scores.dtype not in (torch.float32, torch.float64):
-        scores = scores.float()  # which holds half precision exactly
+        scores = scores.float()  # holds half precision exactly
     size, items, profiles, pairs = (
         scores.element_size(),
         categories.n_items,
@@ -67,13 +70,13 @@ def greedy_on_device(scores: Tensor, p: Tensor, categories: ItemCategories, k: i
 
 
 class _Tables:
-    """What the steps look up of the categories."""
+    """The tables of categories that the steps read."""
 
     def __init__(self, categories: ItemCategories):
         self.categories = categories
         size = categories.member_begin.diff()
         self.share = 1 / size.clamp_min(1).double()[:, None]
-        # Profiles' categories as one byte each: float64 would take more than the scores where both are many.
+        # One byte per profile and category: with many of both, float64 would take more memory than the scores.
         self.has = torch.zeros(
             categories.n_profiles + 1, categories.n_categories, dtype=torch.bool, device=categories.device
         )
@@ -84,9 +87,9 @@ class _Tables:
 
 
 def _lists(scores: Tensor, p: Tensor, tables: _Tables, k: int, weights: Tensor, beta: float) -> Tensor:
-    """`[S, n, k]` for some users. Profiles and categories are in the first dimension, lists, S times n of them, in the last.
+    """Lists `[S, n, k]` for some users. Inside, the first dimension is profiles or categories, the last the S times n lists.
 
-    A profile is known by the score of its best unpicked item, `best`, and that item's id, `head`: -inf and 0 where there is none.
+    Of each profile only the best unpicked item is kept: its score in `best`, its id in `head`; -inf and 0 if none is left.
     """
     categories, settings, users = tables.categories, len(weights), len(scores)
     never = scores.new_full((), -torch.inf)
@@ -109,7 +112,7 @@ def _lists(scores: Tensor, p: Tensor, tables: _Tables, k: int, weights: Tensor, 
         closed = best == never
         objective.mul_(weights[position - 1]).addcmul_(best.masked_fill(closed, 0), others[position - 1])
         objective.masked_fill_(closed, -torch.inf)
-        # The largest objective, of those the largest score, of those the lowest id; padding where nothing is left.
+        # The largest objective; among equal ones the largest score, then the lowest id; padding if nothing is left.
         near = objective >= objective.amax(0) - TIE
         del objective
         relevance = torch.where(near, best, never)

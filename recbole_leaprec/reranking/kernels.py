@@ -1,12 +1,13 @@
-"""The rerankers' loops over one user after another, compiled for the CPU.
+"""The loops of the rerankers, one user after another, compiled for the CPU.
 
-Everything is in float64, and ties are decided by rule: objectives closer than `TIE` are equal, and go to the more relevant item,
-then to the lower id. So a list is the one of trying every item, whatever the batch or the number of threads.
+Everything is in float64, and a rule decides ties: objectives closer than `TIE` are equal; the more relevant item wins, then
+the lower id. So each list is the same as from trying every item, for any batch and any number of threads.
 
-What an item saves of the divergence depends on its profile alone, so only the best unpicked item of each profile can win.
+By how much an item lowers the divergence (what it *saves*) depends only on its profile. So only the best unpicked item of
+each profile can win.
 
-All loops are in this one file because numba keeps what it has compiled until the function's own file changes: a function of another
-file that it calls could change unseen.
+All loops are in this one file because numba caches a compiled function until the function's own file changes. It would not
+notice a change in a called function of another file.
 """
 
 from __future__ import annotations
@@ -18,31 +19,31 @@ import numpy as np
 from numba import njit
 
 TIE = 1e-9
-SLACK = 2 * TIE  # for bounds, whose last bits are off
+SLACK = 2 * TIE  # for bounds, whose last bits are inexact
 SMALLEST_SHARE = 1e-20
 BLOCK = 64
 
 CAUTION = 4
-"""By how much calibration weighs less, against relevance, in the set that swaps start from."""
+"""The swaps start from a set in which calibration counts this many times less against relevance."""
 LEAVING, SMALL = 8, 128
-"""How many items of a set, those that are missed least, may leave it two at a time, where there are more than `SMALL` profiles."""
+"""If there are more than `SMALL` profiles, only the `LEAVING` items with the smallest values in a set may leave in pairs."""
 TRIED = 300
-"""Profiles to look at, about, for each two items that leave: where there are few, more are tried in the place of the one."""
+"""About how many profiles are looked at per pair that leaves. With few profiles, more are tried as the first to enter."""
 FEW, SHORTLIST = 1024, 64
-"""Where there are more than `FEW` profiles, two that enter together are looked for among the best `SHORTLIST`."""
+"""If there are more than `FEW` profiles, a pair that enters is searched only among the best `SHORTLIST`."""
 TRIPLES = 512
-"""Swaps of three items are tried if the triples of a list times the profiles are at most this."""
+"""Swaps of three items are tried if (triples of a list) times (profiles) is at most this."""
 LEVELS = 4
-"""How many changes are open at a time, at most."""
+"""The largest number of changes that are open, to be undone, at a time."""
 
 
 def _compiled(function=None, **options):
-    """Compile at the first call, without Python's lock, and keep the result on disk where that can be written to."""
+    """Compile at the first call, to run without Python's lock (GIL). The result is kept on disk if a folder is writable."""
     if function is None:
         return lambda function: _compiled(function, **options)
     try:
         return njit(nogil=True, cache=True, **options)(function)
-    except RuntimeError:  # numba knows no folder that can be written to
+    except RuntimeError:  # numba finds no writable folder
         return njit(nogil=True, **options)(function)
 
 
@@ -56,7 +57,7 @@ def _has_nan(row):
 
 @_compiled(fastmath={"nnan", "nsz"})
 def _largest(values):
-    """The largest number, -inf of none; eight at a time, since each comparison would wait for the one before it."""
+    """The largest number, -inf if there are none. In eight chains, because each comparison waits for the one before it."""
     a = b = c = d = e = f = g = h = -np.inf
     whole = len(values) // 8 * 8
     for n in range(0, whole, 8):
@@ -67,9 +68,9 @@ def _largest(values):
     return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
 
 
-@_compiled(fastmath={"nnan", "nsz"})  # the order of -0 and 0 does not matter, and nan has been looked for
+@_compiled(fastmath={"nnan", "nsz"})  # the order of -0 and 0 does not matter, and nan was ruled out
 def _best_scores(row, profile_of_item, best):
-    """The best score of each profile, -inf where it has no allowed item. Without a branch, which would often go wrong."""
+    """The best score of each profile, -inf if it has no allowed item. There is no branch: it would often be mispredicted."""
     best[:] = -np.inf
     for item in range(1, len(row)):
         best[profile_of_item[item]] = max(best[profile_of_item[item]], row[item])
@@ -77,7 +78,7 @@ def _best_scores(row, profile_of_item, best):
 
 @_compiled
 def _best_items(row, items, depth, values, ids):
-    """The best `depth` of these items, equal scores by rising id, into `values` and `ids`; how many there are."""
+    """Write the best `depth` of these items to `values` and `ids`, equal scores by rising id. Returns their number."""
     count, least = 0, -np.inf
     for item in items:
         score = np.float64(row[item])
@@ -96,7 +97,7 @@ def _best_items(row, items, depth, values, ids):
 
 @_compiled
 def _find(profile, row, depth, items_by_profile, profile_begin, found, values, ids):
-    """Look up the best items of a profile, if that has not been done."""
+    """Look up the best items of a profile, if not done yet."""
     if found[profile] < 0:
         items = items_by_profile[profile_begin[profile] : profile_begin[profile + 1]]
         found[profile] = _best_items(row, items, depth, values[profile], ids[profile])
@@ -104,7 +105,7 @@ def _find(profile, row, depth, items_by_profile, profile_begin, found, values, i
 
 @_compiled
 def _saved(profile, p, picked, smoothing, member_begin, members):
-    """How much an item of the profile saves of S_KL on top of `picked`: `sum_c p log(1 + share / (picked + smoothing p))`."""
+    """What an item of the profile saves if added to `picked`: `sum_c p log(1 + share / (picked + smoothing p))`."""
     begin, end = member_begin[profile], member_begin[profile + 1]
     share = 1.0 / (end - begin)
     total = 0.0
@@ -117,10 +118,11 @@ def _saved(profile, p, picked, smoothing, member_begin, members):
 
 @_compiled
 def _saved_by_all(p, smoothing, last, category_begin, pair_share, pair_begin, profile_by_pair, of_pair, saved, slope):
-    """What an item of each profile saves as the only one of its list, and by how much that falls, at least, as the list grows.
+    """Fill `saved`: what an item of each profile saves as the only one of its list; and `slope`: how fast that falls.
 
-    With `smoothing = k beta / (1-beta)`, a term `p log(1 + share / (smoothing p))` falls by `p x / (1 + x)` for each unit of
-    log k, where `x = share / (smoothing p)`; that is smallest at the last position, whose smoothing is `last`.
+    With `smoothing = k beta / (1-beta)`, a term `p log(1 + share / (smoothing p))` falls by `p x / (1 + x)` per unit of
+    log k, where `x = share / (smoothing p)`. This slope is smallest at the last position, whose smoothing is `last`, so it
+    is taken there: the saving falls at least this fast as the list grows.
     """
     saved[:] = 0.0
     slope[:] = 0.0
@@ -141,7 +143,7 @@ def _saved_by_all(p, smoothing, last, category_begin, pair_share, pair_begin, pr
 def _lower(
     category, p, before, after, smoothing, category_begin, pair_share, pair_begin, profile_by_pair, of_pair, saved, slope
 ):
-    """Lower the bounds of all profiles that have the category, of which the list has `after` now and had `before`."""
+    """Lower the bounds of all profiles that have the category, whose sum in the list rose from `before` to `after`."""
     own = p[category]
     if own == 0:
         return
@@ -170,7 +172,7 @@ def _worth(relevance_weight, best, weight, saved):
 
 @_compiled(fastmath={"nnan", "nsz", "contract"})
 def _largest_of_blocks(relevance_weight, best, weight, saved, slope, log_position, block):
-    """The largest bound of every `BLOCK` profiles."""
+    """Fill `block` with the largest bound of each block of `BLOCK` profiles."""
     for number in range(len(block)):
         begin, end = number * BLOCK, min(number * BLOCK + BLOCK, len(best))
         own_best, own_saved, own_slope = best[begin:end], saved[begin:end], slope[begin:end]
@@ -193,15 +195,15 @@ def greedy(
     scores, p, weights, beta, profile_of_item, items_by_profile, profile_begin, member_begin, members, category_begin,
     pair_share, pair_begin, profile_by_pair, start, stop, lists,
 ):  # fmt: skip
-    """Fill `lists [S, B, k]` for users `start` to `stop`; the first of them whose scores hold nan or +inf, or -1.
+    """Fill `lists [S, B, k]` for users `start` to `stop`. Returns the first user whose scores hold nan or +inf, or -1.
 
     Args:
-        weights: `[S, k]` of calibration, for each setting and position.
+        weights: `[S, k]`, the weight of calibration for each setting and position.
 
-    What an item of a profile saves only falls from position to position, because `picked` and the number of places rise. So a
-    figure of earlier is a bound, and only profiles whose bound reaches the best exact figure need logs again. Bounds
-    are kept tight: those of profiles that have a category are lowered whenever the list gets more of it, and the rest falls
-    with the logarithm of the position.
+    What an item of a profile saves only falls from position to position, because `picked` and the position rise. So an
+    earlier value is a bound, and only profiles whose bound reaches the best exact value need new logs. Bounds are kept
+    tight: when the list gets more of a category, the bounds of all profiles with it are lowered. The terms of other
+    categories fall with the logarithm of the position.
     """
     settings, k = weights.shape
     n_profiles = len(member_begin) - 1
@@ -210,7 +212,7 @@ def greedy(
     saved, slope, block = np.empty(n_profiles), np.empty(n_profiles), np.empty((n_profiles + BLOCK - 1) // BLOCK)
     of_pair, picked = np.empty((3, len(pair_share))), np.zeros(p.shape[1])
     looked_at, objective = np.empty(n_profiles, np.int64), np.empty(n_profiles)
-    # The best items of profiles, once they are asked for, and how many of them the list has.
+    # The best items of each profile, looked up when first needed, and how many of them the list has.
     values, ids = np.empty((n_profiles, k)), np.empty((n_profiles, k), np.int64)
     found, taken, won = np.empty(n_profiles, np.int64), np.zeros(n_profiles, np.int64), np.empty(k, np.int64)
     for user in range(start, stop):
@@ -246,7 +248,7 @@ def greedy(
                 number = np.argmax(block)
                 if block[number] == -np.inf:
                     break
-                # The profile with the largest bound comes first: what it is worth exactly rules most others out.
+                # The profile with the largest bound comes first: its exact value rules out most others.
                 first, largest = -1, -np.inf
                 for profile in range(number * BLOCK, min(number * BLOCK + BLOCK, n_profiles)):
                     value = _worth(relevance_weight, best[profile], weight, saved[profile] - slope[profile] * log_position)
@@ -298,7 +300,7 @@ def greedy(
                 else:
                     best[winner], saved[winner], slope[winner] = -np.inf, -np.inf, 0.0
             lists[setting, user, count:] = 0
-            for number in range(count):  # the next list starts anew
+            for number in range(count):  # reset for the next list
                 profile = won[number]
                 taken[profile], best[profile] = 0, values[profile, 0]
                 for place in range(member_begin[profile], member_begin[profile + 1]):
@@ -310,7 +312,13 @@ def greedy(
 
 
 class User(NamedTuple):
-    """Whose set it is: the scores, p, `k beta / (1-beta)`, and the log of the softmax' denominator, inf where scores count themselves."""
+    """The user of a set.
+
+    Attributes:
+        row, p: the user's scores and preference.
+        smoothing: `k beta / (1-beta)`.
+        log_total: the log of the softmax denominator; inf if g is the score itself.
+    """
 
     row: np.ndarray
     p: np.ndarray
@@ -319,14 +327,14 @@ class User(NamedTuple):
 
 
 class State(NamedTuple):
-    """A set in the making.
+    """A set during the search.
 
     Attributes:
-        picked: `[C]` sums of p(c|i) over its items.
-        of_pair, saved: what an item with each (category, share) pair, and of each profile, would save of S_KL.
-        best, worth: of each profile, the score of the best unpicked item, -inf where there is none, and what it is worth.
-        taken: how many items of each profile are in the set.
-        found, values, ids: the best items of each profile, and how many; -1 where they have not been looked up.
+        picked: `[C]`, sums of p(c|i) over the items of the set.
+        of_pair, saved: by how much each (category, share) pair, and one more item of each profile, would lower S_KL.
+        best, worth: the score of each profile's best unpicked item, -inf if there is none; and its g.
+        taken: the number of items of each profile in the set.
+        found, values, ids: for each profile, how many best items were looked up (-1: not yet), their scores and ids.
     """
 
     picked: np.ndarray
@@ -341,7 +349,7 @@ class State(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Of `ItemCategories`."""
+    """The tables of `ItemCategories`."""
 
     items_by_profile: np.ndarray
     profile_begin: np.ndarray
@@ -354,15 +362,16 @@ class Tables(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Scratch memory.
+    """Scratch memory. A *value* is what an item adds to the objective.
 
     Attributes:
-        value: `[P+1]` what the best unpicked item of each profile is worth.
-        without, loss: `[k, P+1]`, `[k]` the same without one of the items, and what that item itself is worth then.
-        short, column: `[S]` the profiles that two swaps are looked for among, and `[P+1]` where each is in there, -1 if it is not.
-        now, leaves, together, beside: `[S]`, `[k, S]`, `[S]`, `[S]` what those are worth beside the whole set, without one item,
-            without two, and without two but beside another that enters.
-        picked, of_pair, saved: copies of the state, a row for each change that is to be undone.
+        value: `[P+1]`, the value of the best unpicked item of each profile.
+        without, loss: `[k, P+1]`, `[k]`, the same after one of the items has left, and the value of that item then.
+        short, column: `[S]`, the profiles among which pairs of swaps are searched; `[P+1]`, the index of each profile
+            in `short`, -1 if it is not there.
+        now, leaves, together, beside: `[S]`, `[k, S]`, `[S]`, `[S]`, the values of the profiles of `short`: with the whole
+            set, without one item, without two, and without two but with one that entered.
+        picked, of_pair, saved: copies of the state, one row per change that will be undone.
     """
 
     value: np.ndarray
@@ -383,7 +392,8 @@ class Search(NamedTuple):
 def _fast_exp(x):
     """exp of a number from -64 to 0, to 13 digits.
 
-    exp(x) is (exp(x / 256))^256, and exp(x / 256) a polynomial: multiplications alone, which a processor does side by side.
+    exp(x) is (exp(x / 256))^256, and exp(x / 256) is a polynomial. It needs only multiplications and additions, which a
+    processor does for many numbers at once.
     """
     x *= 1 / 256
     e = 1 / 362880 + x * (1 / 3628800)
@@ -401,7 +411,7 @@ def _fast_exp(x):
 
 @_compiled(fastmath={"nnan", "nsz", "reassoc", "contract"})
 def _log_sum_exp(row, largest):
-    """log sum exp over the items; -inf where none is allowed. Items of less than exp(-50) times the largest count as that."""
+    """log sum exp over the items; -inf if none is allowed. Terms below exp(-50) times the largest count as that much."""
     if largest == -np.inf:
         return largest
     total = 0.0
@@ -412,7 +422,7 @@ def _log_sum_exp(row, largest):
 
 @njit(nogil=True, inline="always")
 def _worth_of(score, user):
-    """What an item adds to the objective for its score: g."""
+    """g of an item's score, its relevance in the objective."""
     return score if user.log_total == np.inf else _fast_exp(max(score - user.log_total, -64.0))
 
 
@@ -435,7 +445,7 @@ def _look_up(profile, k, user, state, tables):
 
 @njit(nogil=True, inline="always")
 def _head(profile, user, state):
-    """The score of the profile's best unpicked item, and what it is worth."""
+    """Bring `best` and `worth` of a profile, the score and g of its best unpicked item, up to date."""
     taken = state.taken[profile]
     score = state.values[profile, taken] if taken < state.found[profile] else -np.inf
     state.best[profile] = score
@@ -444,7 +454,7 @@ def _head(profile, user, state):
 
 @_compiled
 def _put(profile, sign, k, user, state, tables):
-    """Put the best unpicked item of the profile into the set (1), or take its worst out (-1), and bring the state up to date."""
+    """Add the best unpicked item of the profile to the set (sign 1), or remove its worst (-1), and update the state."""
     _look_up(profile, k, user, state, tables)
     state.taken[profile] += sign
     _head(profile, user, state)
@@ -468,7 +478,7 @@ def _put(profile, sign, k, user, state, tables):
 
 @_compiled
 def _try(profile, sign, level, k, user, state, tables, search):
-    """`_put`, to be undone; the changes of several levels are undone from the last to the first."""
+    """`_put` that can be undone. Changes of several levels must be undone from the last to the first."""
     _copy(state.picked, search.picked[level])
     _copy(state.of_pair, search.of_pair[level])
     _copy(state.saved, search.saved[level])
@@ -477,7 +487,7 @@ def _try(profile, sign, level, k, user, state, tables, search):
 
 @_compiled
 def _undo(profile, sign, level, user, state, search):
-    """Take back what `_try` did, from a copy: that takes less time than the logs again."""
+    """Undo `_try` from the copies. This is faster than to compute the logs again."""
     _copy(search.picked[level], state.picked)
     _copy(search.of_pair[level], state.of_pair)
     _copy(search.saved[level], state.saved)
@@ -487,7 +497,7 @@ def _undo(profile, sign, level, user, state, search):
 
 @_compiled(fastmath={"nnan", "nsz", "contract"})
 def _values(relevance_weight, worth, weight, saved, best, value):
-    """What the best unpicked item of each profile is worth, -inf where there is none."""
+    """Fill `value`: the value of the best unpicked item of each profile, -inf if there is none."""
     for profile in range(len(worth)):
         own = relevance_weight * worth[profile] + weight * saved[profile] if relevance_weight > 0 else saved[profile]
         value[profile] = own if best[profile] > -np.inf else -np.inf
@@ -496,7 +506,7 @@ def _values(relevance_weight, worth, weight, saved, best, value):
 
 @_compiled
 def _entering(largest, value, k, user, state, tables):
-    """The profile whose best unpicked item is worth `largest`; of several the more relevant, then the lower id."""
+    """The profile whose best unpicked item has the value `largest`; on a tie the more relevant item, then the lower id."""
     best, ids, taken = state.best, state.ids, state.taken
     winner = 0
     for begin in range(0, len(value), BLOCK):
@@ -521,7 +531,7 @@ def setwise(
     scores, p, lambdas, beta, k, by_probability, profile_of_item, items_by_profile, profile_begin, member_begin, members,
     category_begin, pair_share, pair_begin, profile_by_pair, start, stop, lists,
 ):  # fmt: skip
-    """Fill `lists [S, B, k]` for users `start` to `stop`; the first of them whose scores hold nan or +inf, or -1."""
+    """Fill `lists [S, B, k]` for users `start` to `stop`. Returns the first user whose scores hold nan or +inf, or -1."""
     n_profiles, n_pairs, n_categories = len(member_begin) - 1, len(pair_share), p.shape[1]
     n_short = n_profiles if n_profiles - 1 <= FEW else SHORTLIST
     smoothing = k * beta / (1 - beta)
@@ -580,7 +590,7 @@ def setwise(
 
 @_compiled
 def _write(chosen, taken, values, ids, out):
-    """The items of a set by falling score, equal scores by rising id, 0 at the end."""
+    """Write the items of a set by falling score, equal scores by rising id, with 0s at the end."""
     scores = np.empty(len(chosen))
     count = 0
     for profile in np.unique(chosen):
@@ -599,7 +609,7 @@ def _write(chosen, taken, values, ids, out):
 
 @_compiled
 def _improve(chosen, weight, k, user, state, tables, search):
-    """Swap items until no swap of one item helps, no two at once, and in small catalogues no three, as far as they are looked for."""
+    """Swap items until no swap of one helps, and none of two (in small catalogues: or three) is found that helps."""
     few = k * (k - 1) * (k - 2) // 6 * len(state.saved) <= TRIPLES
     start = 0
     while True:
@@ -613,7 +623,7 @@ def _improve(chosen, weight, k, user, state, tables, search):
 
 @njit(nogil=True, inline="always")
 def _more(value, than, size):
-    """Whether a value, of terms of that size, is larger by more than a tie and than rounding: else swaps could go round for ever."""
+    """Whether a value is larger by more than a tie and the rounding of terms of that size. Else swaps might never end."""
     return value > than + TIE + 1e-12 * size
 
 
@@ -624,7 +634,7 @@ def _value(profile, weight, state):
 
 @_compiled
 def _repeated(chosen, place, begin):
-    """Whether an item of the same profile stands before `place`, from `begin` on: to take either out is the same."""
+    """Whether an item of the same profile is between `begin` and `place`. To remove one or the other is the same."""
     found = False
     for other in range(begin, place):
         found |= chosen[other] == chosen[place]
@@ -633,7 +643,7 @@ def _repeated(chosen, place, begin):
 
 @_compiled
 def _without_one(place, chosen, weight, user, state, tables, search):
-    """Fill `without[place]`: what profiles are worth without an item, its own left out. What the item itself is worth then."""
+    """Fill `without[place]`: values after an item has left, -inf for its profile. Returns the value of that item then."""
     leaving, without = chosen[place], search.without[place]
     begin, end = tables.member_begin[leaving], tables.member_begin[leaving + 1]
     own_share, saved = 1.0 / (end - begin), 0.0
@@ -656,9 +666,9 @@ def _without_one(place, chosen, weight, user, state, tables, search):
 
 @_compiled
 def _swap_one(chosen, weight, k, user, state, tables, search):
-    """Swap one item after another for the best other one, where that helps, until all stay.
+    """Swap one item after another for the best other one, if that helps, until all stay.
 
-    What profiles are worth, with the whole set and without each item, is left for `_swap_two`.
+    `_swap_two` uses the values that remain in `value`, `without` and `loss`.
     """
     value, without, loss = search.value, search.without, search.loss
     _values(1 - weight, state.worth, weight, state.saved, state.best, value)
@@ -679,7 +689,7 @@ def _swap_one(chosen, weight, k, user, state, tables, search):
 
 @_compiled
 def _shorten(search):
-    """Fill `now`, and where there are more than `FEW` profiles, choose those that are worth most beside the whole set."""
+    """Fill `now`. If there are more than `FEW` profiles, first put those with the largest `value` into `short`."""
     value, without, now, leaves, short, column = (
         search.value, search.without, search.now, search.leaves, search.short, search.column
     )  # fmt: skip
@@ -709,14 +719,14 @@ def _shorten(search):
 
 @_compiled(fastmath={"nnan", "nsz"})
 def _add(one, two, now, together):
-    """What each profile is worth without two items that have no category in common: what it rises by without each, added up."""
+    """Fill `together`: values after two items without a common category have left. Their effects on a value add up."""
     for place in range(len(now)):
         together[place] = one[place] + two[place] - now[place]
 
 
 @_compiled
 def _without_two(one, two, chosen, weight, user, state, tables, search):
-    """Fill `together`: what profiles are worth without two items. What the two are worth themselves, after one another."""
+    """Fill `together`: values after two items have left. Returns the value of these two, put back one after the other."""
     first, second = chosen[one], chosen[two]
     column, together = search.column, search.together
     leaves = search.leaves if len(search.value) > len(search.short) else search.without
@@ -748,11 +758,11 @@ def _without_two(one, two, chosen, weight, user, state, tables, search):
                         together[column[tables.profile_by_pair[place]]] += more
         member += 1
         other += 1
-    if first == second:  # its second item leaves, too
+    if first == second:  # two items of the profile leave
         worst = state.taken[first] - 1
         better = _worth_of(state.values[first, worst - 1], user) - _worth_of(state.values[first, worst], user)
         needed += (1 - weight) * better
-    for profile in (first, second):  # to come back is a swap of one
+    for profile in (first, second):  # if one came back, it would be a swap of one item
         if column[profile] >= 0:
             together[column[profile]] = -np.inf
     return needed
@@ -760,7 +770,7 @@ def _without_two(one, two, chosen, weight, user, state, tables, search):
 
 @_compiled
 def _take_out(profile, state, tables):
-    """Take the profile's shares out of `picked`, and leave the rest of the state as it is."""
+    """Subtract the profile's shares from `picked`; the rest of the state stays as it is."""
     begin, end = tables.member_begin[profile], tables.member_begin[profile + 1]
     for member in range(begin, end):
         category = tables.members[member]
@@ -769,10 +779,10 @@ def _take_out(profile, state, tables):
 
 @_compiled
 def _swap_two(start, chosen, weight, k, user, state, tables, search):
-    """Make two swaps that help together, if some are found: the number of the two items that left, to go on from, or -1.
+    """Make two swaps that help together, if some are found. Returns the number of the pair that left, or -1.
 
     Args:
-        start: the number of the two to begin with.
+        start: the number of the pair to begin with.
     """
     _shorten(search)
     leaving = k if len(state.best) <= SMALL else min(LEAVING, k)
@@ -803,10 +813,11 @@ def _swap_two(start, chosen, weight, k, user, state, tables, search):
 
 @_compiled
 def _two(needed, tries, weight, k, user, state, tables, search):
-    """Two profiles whose best items are worth more than `needed` together, 0 if none are found.
+    """Two profiles whose best items together have a larger value than `needed`; 0, 0 if none are found.
 
-    Two items are worth no more together than each alone, added up. So one of them must be worth half of what is needed; for each of the
-    best, the best other one is looked for. `search.together` says what each is worth alone, on top of `picked`.
+    The value of two items together is at most the sum of their values alone. So one of them must have at least half of
+    `needed`. For each of the best, the search looks for the best other one. `search.together` holds the value of each
+    alone, added to `picked`.
     """
     alone, beside, short = search.together, search.beside, search.short
     for _ in range(tries):
@@ -826,13 +837,13 @@ def _two(needed, tries, weight, k, user, state, tables, search):
         other = _largest(beside)
         if _more(own + other, needed, abs(own) + abs(other)):
             return enters, short[_first(beside, other)]
-        alone[place] = -np.inf  # it has been tried with all others
+        alone[place] = -np.inf  # tried with all others
     return 0, 0
 
 
 @_compiled
 def _first(values, value):
-    """Where a value is found first."""
+    """The first index of a value."""
     place = 0
     while values[place] != value:
         place += 1
@@ -841,7 +852,7 @@ def _first(values, value):
 
 @_compiled
 def _beside(enters, weight, user, state, tables, column, value):
-    """Take off what profiles are worth less for it when an item enters."""
+    """Subtract from the values of all profiles what they lose when an item enters."""
     begin, end = tables.member_begin[enters], tables.member_begin[enters + 1]
     entering_share = 1.0 / (end - begin)
     for member in range(begin, end):
@@ -861,7 +872,7 @@ def _beside(enters, weight, user, state, tables, column, value):
 
 @_compiled
 def _swap_three(chosen, weight, k, user, state, tables, search):
-    """Make three swaps that help together, if there are any."""
+    """Make three swaps that help together, if some are found. Returns whether it did."""
     value = search.value
     for one in range(k):
         for two in range(one + 1, k):

@@ -1,4 +1,4 @@
-"""`rerank`: scores and preferences in, lists out, whatever the method; what is asked for is checked here."""
+"""`rerank`: makes lists from scores and preferences with any method. Arguments are checked here."""
 
 from __future__ import annotations
 
@@ -36,27 +36,28 @@ def rerank(
     """Lists of k items that trade relevance against calibration to p.
 
     Args:
-        scores: `[B, I]` relevance, -inf for items that are not allowed; item 0 is padding and never is.
-        p: `[B, C]` category preference, each row sums to one. Used as given, whatever the method; None for `none`. A row of zeros,
-            which is a user without a history, means plain top-k.
-        categories: of the I items.
+        scores: `[B, I]` relevance, -inf for items that are not allowed; item 0 is padding and never allowed.
+        p: `[B, C]` category preference, each row sums to one. Every method uses it as given; None only for `none`. A row
+            of zeros means a user without a history, who gets the plain ranking.
+        categories: the categories of the I items.
         k: list length, 1 to I-1.
         method: a name in `RERANKERS`.
-        lam: weight of calibration in [0, 1]: 0 is plain top-k, 1 calibration alone.
+        lam: the weight of calibration, in [0, 1]. At 0 the list is the plain ranking; at 1 only the categories count.
         beta: smoothing of Eq. 4, in [1e-15, 1).
-        candidates: rerank the n most relevant items only; None for the method's own number: 1,000 for `mip`, 100 for
-            `mcf`, the whole catalogue for the others.
-        order: `greedy`, as the method picks them, or `relevance`, the same items by falling score. `setwise`, `mip` and `mcf`
-            choose sets of k, and show them by relevance always: the head of such a list is no list for a smaller k.
+        candidates: rerank only the n most relevant items; None for the method's default: 1,000 for `mip`, 100 for `mcf`,
+            the whole catalogue for the others.
+        order: `greedy`: items in the order in which the method picks them. `relevance`: the same items by falling score.
+            `setwise`, `mip` and `mcf` choose sets of k items and always order them by relevance: the first items of such
+            a list are not a list for a smaller k.
         temperature: scores are divided by it first; above 0.
 
     Returns:
-        LongTensor `[B, k]` on the device of `scores`. Users with fewer than k allowed items get 0 at the end of their
-        list, and one warning counts them.
+        LongTensor `[B, k]` on the device of `scores`. A list of a user with fewer than k allowed items ends with 0s. One
+        warning says how many users have such a list.
 
     Raises:
-        ValueError: unknown method or order; lam, beta, k, candidates or temperature out of range; shapes that do not fit each other; nan or
-            +inf in the scores; a preference that sums neither to one nor to zero.
+        ValueError: unknown method or order; lam, beta, k, candidates or temperature out of range; shapes that do not fit
+            each other; nan or +inf in the scores; a preference that sums neither to one nor to zero.
 
     Example:
         >>> categories = ItemCategories.from_lists([[], ["Action"], ["Action"], ["Drama"]])
@@ -86,10 +87,10 @@ def rerank_sweep(
     order: str = "greedy",
     temperature: float = 1.0,
 ) -> Tensor:
-    """`rerank` for many lambdas at once, `[len(lambdas), B, k]`: what does not depend on lambda is done once.
+    """`rerank` for many lambdas at once, `[len(lambdas), B, k]`: work that does not depend on lambda is done once.
 
-    The lists for a shorter k are the heads of these, for all greedy methods in their own order. No warning counts short
-    lists here.
+    With a greedy method and `order="greedy"`, the first items of a list are the list for a smaller k. There is no warning
+    about short lists here.
     """
     reranker = get_reranker(method)
     if p is None and reranker.preference is not None:
@@ -152,8 +153,8 @@ def _check(
 
 
 def _check_scores(scores: Tensor) -> None:
-    """ValueError for nan or +inf."""
-    if len(scores) and not (scores.amax(1) < torch.inf).all():  # nan, where there is one
+    """Raise ValueError for nan or +inf."""
+    if len(scores) and not (scores.amax(1) < torch.inf).all():  # amax is nan if the row has a nan
         bad = (scores.isnan() | (scores == torch.inf)).sum(1)
         first = int(bad.nonzero()[0])
         raise ValueError(

@@ -13,13 +13,13 @@ from recbole_leaprec.core.categories import ItemCategories
 from recbole_leaprec.reranking.solvers import Program, Solution, solve_all
 
 FLOOR = 1e-6
-"""Stands under p_c: a category that the user never had is dear, not infinitely so."""
+"""The smallest p_c that counts: a category that the user never had is expensive, but not infinitely."""
 
 
 def slot_costs(p: np.ndarray, k: int) -> np.ndarray:
-    """`[C, k]`: what the j-th item of category c adds to the penalty KL(q || p).
+    """How much the j-th item of category c adds to the penalty KL(q || p), `[C, k]`.
 
-    `E_{c,j} - E_{c,j-1}` with `E_{c,j} = (j/k) log(j/k) - (j/k) log p_c`; rising in j, since E is convex.
+    This is `E_{c,j} - E_{c,j-1}` with `E_{c,j} = (j/k) log(j/k) - (j/k) log p_c`. It rises with j because E is convex.
     """
     share = np.arange(k + 1) / k
     total = xlogy(share, share)[None] - share[None] * np.log(np.maximum(p, FLOOR))[:, None]
@@ -27,15 +27,16 @@ def slot_costs(p: np.ndarray, k: int) -> np.ndarray:
 
 
 def mcf(scores: Tensor, p: Tensor, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
-    """The reranker of that name: one program per user and lambda; it has no use for beta."""
+    """Lists `[S, B, k]` of the reranker `mcf`: one program per user and lambda. beta is not used."""
     return solve_all(solve, scores, p, categories, k, lambdas)
 
 
 def solve(program: Program) -> Solution:
-    """Send k units through item and category: an item costs `-(1-lambda) s_i`, the j-th unit in c `lambda` times its slot.
+    """Send k units of flow through items and categories at minimum cost.
 
-    Each chosen item counts for one of its categories. Flow of one unit per item into slots of one unit is an assignment of
-    items to slots, with a place outside for each of the n - k items that are not chosen.
+    An item costs `-(1-lambda) s_i`, the j-th unit in category c costs `lambda` times its slot. Each chosen item counts for
+    one of its categories. As each item and each slot takes one unit, the flow is an assignment of items to slots. Each of
+    the n - k items that are not chosen gets a place outside.
     """
     n, k = len(program.scores), program.k
     if program.trivial:
@@ -43,7 +44,7 @@ def solve(program: Program) -> Solution:
     slots = (program.lam * slot_costs(program.p, k)).ravel()  # category by category
     open_to = np.repeat(program.shares > 0, k, axis=1)
     inside = np.where(open_to, -(1 - program.lam) * program.scores[:, None] + slots[None], np.inf)
-    # Cheaper than any difference inside, so that all places outside are taken and k items remain.
+    # Places outside are so cheap that all of them are taken, and k items remain.
     finite = inside[np.isfinite(inside)]
     outside = np.full((n, n - k), finite.min() - (finite.max() - finite.min()) * (k + 1) - 1)
     item, slot = linear_sum_assignment(np.hstack([inside, outside]))

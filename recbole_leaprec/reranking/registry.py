@@ -1,6 +1,7 @@
-"""The rerankers by name. A new one is a function in a file of its own, and one `register` line here.
+"""The rerankers by name. To add one, write a function in a file of its own, and one `register` line here.
 
-A method's file is imported when the method is used first: names alone, for `--help` or a check of the settings, need no torch.
+A method's file is imported when the method is first used. So `--help` and checks of settings, which need only the names,
+work without torch.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from recbole_leaprec.core.categories import ItemCategories
 
     RerankFunction = Callable[[Tensor, Any, ItemCategories, int, Sequence[float], float], Tensor]
-    """`(scores [B, I], p [B, C], categories, k, lambdas, beta) -> [len(lambdas), B, k]`; p is None only for a method without a preference."""
+    """`(scores [B, I], p [B, C], categories, k, lambdas, beta) -> [len(lambdas), B, k]`.
+
+    p is None only for a method without a preference.
+    """
 
 Preference = Literal["sequential", "static"] | None
 
 ORDERS = ("greedy", "relevance")
-"""Of a list: as the method picks its items, or the same items by falling score."""
+"""The orders of a list: as the method picks its items, or the same items by falling score."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,10 @@ class Reranker:
     """A reranking method.
 
     Attributes:
-        preference: what the trainer and the commands calibrate to; None if the method does not calibrate.
-        candidates: how many of the most relevant items it chooses from unless asked otherwise; None for all.
-        compiled: whether it has compiled loops for the CPU, which look for nan and +inf by themselves.
-        complexity: for n users, m items, a of them candidates, lists of k, c categories and P profiles.
+        preference: the preference that the trainer and the commands calibrate to; None if the method does not calibrate.
+        candidates: by default, how many of the most relevant items it chooses from; None for all.
+        compiled: whether it has compiled loops for the CPU. These check for nan and +inf themselves.
+        complexity: for n users, m items, a candidates, k items per list, c categories and P profiles.
     """
 
     name: str
@@ -56,19 +60,19 @@ def register(
     complexity: str = "",
     compiled: bool = False,
 ) -> None:
-    """Make a reranker known under `name`, to `rerank()`, the config key `reranker` and every command."""
+    """Add a reranker, so that `rerank()`, the config key `reranker` and every command know its name."""
     RERANKERS[name] = Reranker(name, preference, run, candidates, complexity, compiled)
 
 
 def get_reranker(name: str) -> Reranker:
-    """The reranker of that name; ValueError with the nearest known name if there is none."""
+    """The reranker of that name. Otherwise a ValueError names the most similar name."""
     if name not in RERANKERS:
         raise ValueError(unknown_name("reranker", name, RERANKERS))
     return RERANKERS[name]
 
 
 def register_greedy(name: str, preference: Preference, weight: Callable[[float, int], float]) -> None:
-    """A method that differs from the others in its weight on calibration alone: `weight(lambda, position)`."""
+    """Add a greedy method. These differ only in their weight of calibration, `weight(lambda, position)`."""
 
     def run(scores: Tensor, p: Any, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
         from recbole_leaprec.reranking.greedy import greedy
@@ -79,7 +83,10 @@ def register_greedy(name: str, preference: Preference, weight: Callable[[float, 
 
 
 def in_file(file: str, function: str | None = None, **more: Any) -> RerankFunction:
-    """The function of that name, or of the file's own name, in a file of this folder; `more` are arguments that it always gets."""
+    """The named function in a file of this folder; by default the function with the file's name.
+
+    `more` are arguments that it always gets.
+    """
 
     def run(scores: Tensor, p: Any, categories: ItemCategories, k: int, lambdas: Sequence[float], beta: float) -> Tensor:
         found = getattr(import_module(f"{__package__}.{file}"), function or file)

@@ -1,4 +1,4 @@
-"""One way to turn scores into lists: a method with its settings."""
+"""A reranking method with its settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recbole_leaprec.reranking.registry import Preference, get_reranker
 
 @dataclass(frozen=True)
 class Reranking:
-    """A method of `RERANKERS` with its settings; without any, plain top-K."""
+    """A method of `RERANKERS` with its settings. `Reranking()` is the plain ranking."""
 
     method: str = "none"
     lam: float = 0.0
@@ -25,7 +25,7 @@ class Reranking:
 
     @classmethod
     def from_config(cls, config: Any, lam: float | None = None) -> Reranking:
-        """The configured one; `lam` in the place of `rerank_lambda` where given."""
+        """The reranking of a config. If `lam` is given, it replaces `rerank_lambda`."""
         if config["reranker"] == "none":
             lam = 0.0
         return cls(
@@ -50,7 +50,7 @@ class Reranking:
         beta: float,
         lambdas: Sequence[float] | None = None,
     ) -> Tensor:
-        """Lists `[S, B, k]` for S lambdas in the place of `lam`; without any, for `lam` alone. Arguments as for `rerank`."""
+        """Lists `[S, B, k]` for S lambdas; by default only for `lam`. The other arguments are those of `rerank`."""
         return rerank_sweep(
             scores, p, categories, k, self.method, [self.lam] if lambdas is None else lambdas, beta,
             candidates=self.candidates, order=self.order, temperature=self.temperature,

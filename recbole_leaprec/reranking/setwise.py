@@ -1,11 +1,11 @@
-"""The best set of K items: S_KL@K and HR@K do not depend on the order, so calibrate the set and show it by relevance.
+"""The best set of K items, ordered by relevance. S_KL@K and HR@K do not depend on the order: only the set is calibrated.
 
-The set R maximises `(1 - lambda) sum_{i in R} g(r_i) - lambda S_KL(R)`. g is the user's softmax probability: what leaving an
-item out costs is a chance of a hit, not a difference of logits. A greedy set is improved by swaps of one item, and by two or three
-that help only together; `kernels.setwise` says how.
+The set R maximises `(1 - lambda) sum_{i in R} g(r_i) - lambda S_KL(R)`. g is the user's softmax probability: to leave an
+item out costs a chance of a hit, not a difference of logits. The search starts with a greedy set. It then swaps one item at
+a time, or two or three where only all swaps together help (see `kernels.setwise`).
 
-Which swap to try next depends on the last one, for each user: that is work for loops, and scores of another device come to the
-CPU for it.
+For each user, the next swap to try depends on the last one. This needs loops, so it always runs on the CPU: scores of
+another device are copied there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def setwise(
     """Sets `[S, B, k]` for S lambdas, each by falling score; 0 where a user has no allowed item left.
 
     Args:
-        by_probability: whether g is an item's share in the softmax over the user's allowed items; else it is the score.
+        by_probability: if true, g is the item's probability in the softmax over the user's allowed items, else the score.
     """
     lists = compiled.setwise(scores.cpu(), p.cpu(), categories.to("cpu"), k, lambdas, beta, by_probability)
     return lists.to(scores.device)

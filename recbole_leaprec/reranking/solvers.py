@@ -1,4 +1,4 @@
-"""What the rerankers that solve one program per user share: candidates, the cores, progress and the time limit."""
+"""The common part of the rerankers that solve one program per user: candidates, cores, progress and the time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from torch import Tensor
 from tqdm import tqdm
 
@@ -21,7 +21,7 @@ TIME_LIMIT = 600.0
 """Seconds per user, after which the best list found so far is used."""
 
 IN_PROCESS = 64
-"""Up to this many programs are solved where they are asked for; starting workers would take longer."""
+"""Up to this many programs are solved in the calling process; starting workers would take longer."""
 
 _logger = logging.getLogger(__name__)
 
@@ -44,13 +44,13 @@ class Program:
 
     @property
     def trivial(self) -> bool:
-        """Whether the first k candidates are the answer: calibration does not count, or there is nothing to choose."""
+        """Whether the first k candidates are the answer: lambda is 0, or there are only k candidates."""
         return self.lam == 0 or len(self.scores) == self.k
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Places of the chosen candidates, and whether the solver finished."""
+    """Indices of the chosen candidates, and whether the solver finished."""
 
     chosen: np.ndarray
     finished: bool = True
@@ -67,11 +67,11 @@ def solve_all(
     k: int,
     lambdas: Sequence[float],
 ) -> Tensor:
-    """Solve a program for every user and lambda; lists `[S, B, k]` by falling score, 0 where there are too few items.
+    """Solve a program per user and lambda. Returns lists `[S, B, k]` by falling score, 0 where items are missing.
 
     Args:
-        solve: a function at the top of a module, so that worker processes can find it.
-        scores: -inf for items that a program may not choose from.
+        solve: a function at the top level of a module, so that worker processes can import it.
+        scores: -inf for items that are no candidates.
     """
     most = int((scores[:, 1:] > -torch.inf).sum(1).max()) if len(scores) else 0
     columns, best = best_of_rows(scores[:, 1:], max(most, 1))
@@ -84,12 +84,12 @@ def solve_all(
         for user, n in enumerate(allowed)
     )
     count = len(lambdas) * len(scores)
-    solutions = list(tqdm(_spread(solve, programs, count), total=count, desc=solve.__module__.rpartition(".")[2], unit="user",
+    solutions = list(tqdm(_spread(solve, programs, count), total=count, desc=solve.__module__.rpartition(".")[2], unit="list",
                           leave=False, disable=None if count > IN_PROCESS else True))  # fmt: skip
     unfinished = sum(not solution.finished for solution in solutions)
     if unfinished:
         _logger.warning(
-            "%d of %d users hit the limit of %g s; the best list found so far is used", unfinished, count, TIME_LIMIT
+            "%d of %d lists hit the limit of %g s; the best list found so far is used", unfinished, count, TIME_LIMIT
         )
     lists = torch.zeros(len(lambdas), len(scores), k, dtype=torch.long)
     for number, solution in enumerate(solutions):
@@ -100,23 +100,23 @@ def solve_all(
 
 
 def _spread(solve: Solve, programs: Iterable[Program], count: int) -> Iterator[Solution]:
-    """Solutions in order, over the cores where there are enough programs."""
-    workers = min(os.cpu_count() or 1, count // IN_PROCESS)
+    """The solutions in the order of the programs. If there are enough programs, all cores share the work."""
+    workers = min(cpu_count(), count // IN_PROCESS)
     if workers < 2:
         yield from map(solve, programs)
         return
-    # Its workers do not run the caller's script again, as those of multiprocessing do, and stay for the next batch.
+    # Workers of multiprocessing would run the caller's script again. Joblib's do not, and they stay for the next batch.
     pool = Parallel(workers, batch_size=16, return_as="generator", max_nbytes=None)
     yield from pool(delayed(_solve_silently)(solve, program, os.getpid()) for program in programs)
 
 
 def _solve_silently(solve: Solve, program: Program, caller: int) -> Solution:
-    if os.getpid() != caller:  # joblib may have to solve it in the calling process
+    if os.getpid() != caller:  # joblib may run this in the calling process
         _silence()
     return solve(program)
 
 
 @cache
 def _silence() -> None:
-    """HiGHS prints a line of debugging now and then, whatever its options; a worker has nothing else to say."""
+    """Send stdout nowhere: HiGHS sometimes prints a debugging line, with any options. A worker prints nothing else."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,8 +1,8 @@
 """Calibrated lists over HTTP: `leaprec serve` on one machine, `serve run recbole_leaprec.serve:deployment` on a Ray cluster.
 
-settings, bodies     what a service is given, and what requests and answers look like
-batching             requests that come together are answered together
-service              wishes to answers; knows nothing of HTTP
+settings, bodies     the settings of a service, and the bodies of requests and answers
+batching             answers requests together that come together
+service              makes answers from wishes, without HTTP
 app                  the FastAPI application
 server, ray_serve    uvicorn, and Ray Serve
 """

@@ -1,6 +1,6 @@
-"""The application: paths, checks, and one sentence for everything that goes wrong."""
+"""The FastAPI application: paths, checks, and one sentence for every error."""
 
-# No `from __future__ import annotations` here: FastAPI reads the types of functions that are made inside others.
+# No `from __future__ import annotations` here: FastAPI reads the types of nested functions.
 
 import asyncio
 import secrets
@@ -35,7 +35,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def make_app(service: Service, token: str | None = None) -> FastAPI:
-    """The application; with a token, requests must bring it."""
+    """The application. If there is a token, requests must have it."""
     together = Together(service.answer, service.limits.batch, service.limits.waiting)
     app = FastAPIOffline(
         title="recbole-leaprec", version=recbole_leaprec.__version__, description="Calibrated lists of recommendations."
@@ -55,12 +55,12 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
 
     @app.post("/rerank", response_model=Answer, **guarded)
     async def rerank(body: RerankBody) -> Response:
-        """A calibrated list out of candidates with scores."""
+        """A calibrated list from candidates with scores."""
         return await ask(service.rerank_wish(body))
 
     @app.get("/model", **guarded)
     async def model() -> ModelInfo:
-        """What answers here, and what may be asked for."""
+        """The model and settings of this service, and the limits of requests."""
         return service.info
 
     @app.get("/health")
@@ -72,7 +72,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
 
 
 def _guard(token: str | None) -> Callable[..., Awaitable[None]]:
-    """A dependency that lets a request with the token pass, or any where there is none."""
+    """A dependency that accepts only requests with the token, or all requests if there is no token."""
     bearer = HTTPBearer(auto_error=False, description=f"the value of {TOKEN} where the service was started")
 
     # Headers are bytes, which Starlette reads as latin-1.
@@ -84,7 +84,7 @@ def _guard(token: str | None) -> Callable[..., Awaitable[None]]:
 
 
 def _answer_in_sentences(app: FastAPI) -> None:
-    """Have every error answered as `{"error": a sentence}`; the server's log has the traceback of what nobody expected."""
+    """Answer every error as `{"error": a sentence}`. The server's log has the traceback of unexpected errors."""
 
     def problem(code: int, sentence: str, headers: Any = None) -> JSONResponse:
         return JSONResponse(Problem(error=sentence).model_dump(), code, headers)
@@ -119,7 +119,7 @@ def _answer_in_sentences(app: FastAPI) -> None:
 
 
 class WholeBody:
-    """Reads a request's body before the application does: one that is too large, or does not come, ends here."""
+    """Reads a request's body before the application does, and ends requests whose body is too large or too slow."""
 
     def __init__(self, app: Any, most: int, seconds: float):
         self._app, self._most, self._seconds = app, most, seconds
@@ -145,7 +145,7 @@ class WholeBody:
         await self._app(scope, read_again, send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """The body; None if it is too large. Of one that breaks off, what has come: there is nobody left to answer."""
+        """The body; None if it is too large. If the client disconnects, the part that came: nobody needs an answer then."""
         parts, size = [], 0
         while True:
             message = await receive()

@@ -1,4 +1,4 @@
-"""Requests that come together are answered together."""
+"""Answers requests together that come together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Answer = TypeVar("Answer")
 
 
 _TURNS = 3
-"""Turns of the event loop that a request takes at most, from bytes at a socket to a wish."""
+"""The largest number of event loop turns that a request takes, from bytes at a socket to a wish."""
 
 
 class TooMany(Exception):
-    """As many requests are waiting as may wait."""
+    """The largest allowed number of requests is already waiting."""
 
 
 class TooSlow(Exception):
@@ -25,19 +25,19 @@ class TooSlow(Exception):
 
 
 class Together(Generic[Wish, Answer]):
-    """Answers in one thread, as many wishes at a time as have come while it was at work.
+    """Answers wishes in one thread: each time, all the wishes that came while it was busy, up to a limit.
 
-    Nobody waits for others to come: one wish alone is answered at once. But requests that are here already are all read first:
-    the thread would get few of them, and the two would take Python's lock from each other. A wish whose time is over before its
-    turn is not looked at.
+    A wish does not wait for others to come: a single one is answered at once. But all requests that are already here are
+    read first. Otherwise the thread would get only few of them, and reading and answering would compete for Python's lock
+    (GIL). A wish whose time is over before its turn is skipped.
     """
 
     def __init__(self, answer: Callable[[list[Wish]], list[Answer]], most: int, waiting: int):
         """
         Args:
-            answer: an answer for each wish, in their order.
-            most: wishes that it gets at a time.
-            waiting: wishes that may wait.
+            answer: a function that returns one answer per wish, in the same order.
+            most: the largest number of wishes that it gets at a time.
+            waiting: the largest number of wishes that wait.
         """
         self._answer, self._most, self._limit = answer, most, waiting
         self._waiting: deque[tuple[Wish, asyncio.Future[Answer]]] = deque()
@@ -45,7 +45,7 @@ class Together(Generic[Wish, Answer]):
         self._work: asyncio.Task[None] | None = None
 
     async def ask(self, wish: Wish, seconds: float) -> Answer:
-        """The answer; TooMany or TooSlow if there is none."""
+        """The answer to a wish. Raises TooMany or TooSlow if there is none."""
         if len(self._waiting) >= self._limit:
             raise TooMany
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -63,12 +63,12 @@ class Together(Generic[Wish, Answer]):
         while self._waiting:
             await self._read_all()
             taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-            taken = [(wish, future) for wish, future in taken if not future.done()]  # given up: cancelled
+            taken = [(wish, future) for wish, future in taken if not future.done()]  # done means cancelled
             if not taken:
                 continue
             try:
                 answers = await loop.run_in_executor(self._thread, self._answer, [wish for wish, _ in taken])
-            except Exception as error:  # of whatever kind: who asked is told, and the next are answered
+            except Exception as error:  # any error goes to those who asked; the next wishes are answered
                 for _, future in taken:
                     if not future.done():
                         future.set_exception(error)
@@ -78,7 +78,7 @@ class Together(Generic[Wish, Answer]):
                     future.set_result(answer)
 
     async def _read_all(self) -> None:
-        """Let the event loop read requests until there are no more, or enough."""
+        """Let the event loop read requests until there are no more, or enough for one batch."""
         before = 0
         while before < len(self._waiting) < self._most:
             before = len(self._waiting)

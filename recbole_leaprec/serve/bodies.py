@@ -1,4 +1,4 @@
-"""What requests and answers look like."""
+"""The bodies of requests and answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _text(value: Any) -> Any:
-    """Ids are texts; a whole number stands for the text of it."""
+    """An id as text. A whole number becomes its text."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -22,7 +22,7 @@ class Body(BaseModel):
 
 
 class Wanted(Body):
-    """What a list should be like; what is not said is as the service was started."""
+    """Settings of a list. By default they are those of the service."""
 
     k: int | None = Field(default=None, ge=1, strict=True, description="items per list")
     reranker: str | None = Field(default=None, description="how the list is made, such as leaprec, setwise or none")
@@ -32,7 +32,7 @@ class Wanted(Body):
 
 
 class RecommendBody(Wanted):
-    """A user's history, out of which the model makes a list."""
+    """A user's history, from which the model makes a list."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"history": ["50", "181", "172"], "k": 5}]})
 
@@ -47,7 +47,7 @@ class Candidate(Body):
 
 
 class RerankBody(Wanted):
-    """Candidates with scores of any recommender, and what to calibrate to: a history, or a preference."""
+    """Candidates with scores of any recommender, and a history or a preference to calibrate to."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -82,7 +82,7 @@ class Health(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """What answers here."""
+    """The model and settings of a service."""
 
     model: str
     dataset: str

@@ -1,6 +1,6 @@
 """The service on a Ray cluster: replicas of the same application, over Ray Serve."""
 
-# No `from __future__ import annotations` here: Ray Serve looks at the type of the builder's argument.
+# No `from __future__ import annotations` here: Ray Serve reads the type of the builder's argument.
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from recbole_leaprec.serve.settings import TOKEN, Limits
 
 
 class DeploymentSettings(BaseModel):
-    """What `serve run recbole_leaprec.serve:deployment key=value ...` takes."""
+    """The arguments of `serve run recbole_leaprec.serve:deployment key=value ...`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,14 +31,14 @@ class DeploymentSettings(BaseModel):
 
 
 def deployment(settings: DeploymentSettings) -> serve.Application:
-    """An application for Ray Serve that answers as `leaprec serve` does.
+    """An application for Ray Serve that answers like `leaprec serve`.
 
-    Where LEAPREC_TOKEN is set when this is called, requests must bring it.
+    If LEAPREC_TOKEN is set when this is called, requests must have that token.
     """
     token, folder = os.environ.get(TOKEN), Path.cwd()
     files = ("checkpoint", "allow", "deny", "items")
     given = {name: value for name, value in settings.model_dump().items() if value is not None}
-    given |= {name: str(folder / given[name]) for name in files if name in given}  # a replica has a folder of its own
+    given |= {name: str(folder / given[name]) for name in files if name in given}  # a replica runs in its own folder
 
     def build() -> Any:
         return _app(given, token)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Take the port; ValueError if that cannot be done."""
+    """Listen on the port. ValueError if that is not possible."""
     if port > 65535:
         raise ValueError(f"port must be from 0 to 65535, got {port}")
     try:
@@ -27,7 +27,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def run_server(service: Service, listening: socket.socket) -> None:
-    """Answer requests until Ctrl-C or SIGTERM; those that are being answered then are finished."""
+    """Answer requests until Ctrl-C or SIGTERM. Requests in progress are finished first."""
     service.keep_all()
     config = uvicorn.Config(
         make_app(service, os.environ.get(TOKEN)), log_level="warning", access_log=False, timeout_graceful_shutdown=30

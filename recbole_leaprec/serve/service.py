@@ -1,4 +1,4 @@
-"""Wishes to answers: what a service does, without HTTP."""
+"""Makes answers from wishes: the work of a service, without HTTP."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from recbole_leaprec.serve.settings import Limits
 _logger = logging.getLogger(__name__)
 
 SERVED = [name for name, reranker in RERANKERS.items() if reranker.compiled or reranker.preference is None]
-"""Rerankers that take milliseconds; the solvers may take seconds per list."""
+"""Rerankers that take milliseconds per list. The solvers may take seconds, and are not served."""
 
 SLOW = "it solves a program per list, which takes too long for a service; `leaprec recommend` and `leaprec rerank` have it"
 
 
 class Refused(ValueError):
-    """A request asks for what is not there, or for more than it may."""
+    """A request asks for something unknown, or for more than is allowed."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Wish:
     Attributes:
         history: known items, oldest first.
         left_out: items that the list must not hold.
-        candidates: `[I]` scores of the request's own, -inf for all others; None for the model's.
-        preference: `[C]` to calibrate to; None for the history's.
-        unknown: items of the request that the model does not know.
+        candidates: `[I]`, scores from the request, -inf for all other items; None to use the model's scores.
+        preference: `[C]`, the preference to calibrate to; None to use that of the history.
+        unknown: the number of items of the request that the model does not know.
     """
 
     k: int
@@ -69,10 +69,13 @@ def open_service(
     items: str | Path | None = None,
     limits: Limits | None = None,
 ) -> Service:
-    """A service of a model file, ready to answer; arguments as for `recommend`, `k` for requests that do not say.
+    """A service of a model file, ready to answer. The arguments are those of `recommend`.
+
+    Args:
+        k: list length of requests without one.
 
     Raises:
-        ValueError: bad arguments or files, or a reranker that is too slow to be served.
+        ValueError: bad arguments or files, or a reranker that is too slow for a service.
     """
     (limits or Limits()).check_default(k)
     service = Service(Recommender(checkpoint, changes, k, **read_rules(allow, deny, items)), limits)
@@ -86,7 +89,7 @@ class Service:
     def __init__(self, recommender: Recommender, limits: Limits | None = None):
         """
         Raises:
-            Refused: the configured reranker is too slow to be served.
+            Refused: the configured reranker is too slow for a service.
         """
         self._recommender, self.limits = recommender, limits or Limits()
         self._tokens, self._names = recommender.dataset.items, recommender.dataset.names
@@ -103,7 +106,7 @@ class Service:
         )  # fmt: skip
 
     def warm_up(self) -> None:
-        """Have everything compiled and loaded that a request may need."""
+        """Compile and load everything that a request may need."""
         item = self._tokens[1]
         with slow_step("getting the rerankers ready", in_log(_logger)):
             for reranker in SERVED:
@@ -113,16 +116,16 @@ class Service:
 
     @staticmethod
     def keep_all() -> None:
-        """For a process that does nothing but serve: what is there now stays, so Python need not look whether it can go.
+        """Exclude all present objects from garbage collection, for a process that only serves.
 
-        Requests make enough objects to have Python look through all that there are again and again, and with torch and RecBole
-        loaded that takes a tenth of a second and more each time.
+        Requests make so many objects that Python would scan all objects again and again. With torch and RecBole loaded, each
+        scan takes a tenth of a second or more.
         """
         gc.collect()
         gc.freeze()
 
     def recommend_wish(self, body: RecommendBody) -> Wish:
-        """Refused for what is beyond the limits, or not known."""
+        """The wish of a request. Raises Refused for values that are unknown or beyond the limits."""
         self._check_size("history", body.history)
         self._check_size("leave_out", body.leave_out)
         history, left_out = self._recommender.ids(body.history), self._recommender.ids(body.leave_out)
@@ -130,7 +133,7 @@ class Service:
         return Wish(*self._wanted(body), history, left_out, body.user or "", unknown=unknown)
 
     def rerank_wish(self, body: RerankBody) -> Wish:
-        """Refused for what is beyond the limits, or not known."""
+        """The wish of a request. Raises Refused for values that are unknown or beyond the limits."""
         if (body.history is None) == (body.preference is None):
             raise Refused("give a history or a preference to calibrate to: one of them")
         self._check_size("candidates", body.candidates)
@@ -139,7 +142,7 @@ class Service:
         best: dict[int, float] = {}
         for candidate in body.candidates:
             item = known.get(candidate.item, 0)
-            best[item] = max(candidate.score, best.get(item, -math.inf))  # of an item that comes twice, the highest counts
+            best[item] = max(candidate.score, best.get(item, -math.inf))  # for repeated items, the highest counts
         unknown = sum(candidate.item not in known for candidate in body.candidates) + len(body.history or []) - len(history)
         best.pop(0, None)
         scores = torch.full((len(self._tokens),), -torch.inf, dtype=torch.float64)
@@ -148,7 +151,7 @@ class Service:
         return Wish(*self._wanted(body), history, candidates=scores, preference=preference, unknown=unknown)
 
     def answer(self, wishes: Sequence[Wish]) -> list[Answer]:
-        """An answer for each wish; the model scores all histories at once."""
+        """One answer per wish. The model scores all histories at once."""
         answers: dict[int, Answer] = {}
         scores = {n: wish.candidates for n, wish in enumerate(wishes) if wish.candidates is not None}
         histories = {n: wish for n, wish in enumerate(wishes) if wish.candidates is None and wish.history}
@@ -198,7 +201,9 @@ class Service:
             if method in RERANKERS:
                 raise Refused(f"reranker {method!r} is not served: {SLOW}. What is: {', '.join(SERVED)}")
             raise Refused(unknown_name("reranker", method, SERVED))
-        return replace(own, method=method, lam=own.lam if lam is None else lam)
+        if lam is None:  # plain lists have no lambda to take over
+            lam = self._recommender.config["rerank_lambda"] if own.method == "none" else own.lam
+        return replace(own, method=method, lam=lam)
 
     def _preference(self, shares: dict[str, float]) -> Tensor:
         for name in shares:

@@ -1,11 +1,11 @@
-"""What a service is given: the model, and how much a request may ask for."""
+"""The settings of a service: its address, its token, and the limits of requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TOKEN = "LEAPREC_TOKEN"
-"""The environment variable with the bearer token that requests must bring; without it, none is asked for."""
+"""The environment variable with the bearer token that requests must have. If it is not set, no token is needed."""
 
 HOST, PORT = "127.0.0.1", 8000
 
@@ -15,9 +15,9 @@ class Limits:
     """How much a request may ask for, and how long it may take.
 
     Attributes:
-        batch: requests that are scored together, at most.
-        waiting: requests that wait for their turn, at most; one more is refused.
-        seconds: from a request's arrival to its answer; then it is given up.
+        batch: the largest number of requests that are scored together.
+        waiting: the largest number of requests that wait for their turn; one more is refused.
+        seconds: the longest time from a request's arrival to its answer; after that it is given up.
         k: items per list.
         items: items per history, list of candidates, or list of items to leave out.
         body: bytes per request.
@@ -31,7 +31,7 @@ class Limits:
     body: int = 2_000_000
 
     def check_default(self, k: int) -> None:
-        """ValueError for a length of lists that requests get unless they say, and may not have."""
+        """Raise ValueError if the default list length `k` of requests is above the limit."""
         if k > self.k:
             raise ValueError(
                 f"k must be at most max_k, {self.k}: requests that do not say how many items they want would all be refused; got {k}"

@@ -1,1 +1,1 @@
-"""Every key, what it takes and what it is by default; no torch and no RecBole are loaded for it."""
+"""All keys, their allowed values and their defaults. Nothing here loads torch or RecBole."""

@@ -1,6 +1,6 @@
-"""What a user may set: the keys of the plugin and of RecBole, the values that they take, and checks of both.
+"""The settings of a user: the keys of the plugin and of RecBole, their allowed values, and checks of both.
 
-Nothing here imports torch or RecBole, so that `--help` and a mistake on the command line are answered at once.
+Nothing here imports torch or RecBole, so `--help` and mistakes on the command line are answered at once.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PROPERTIES = next(folder for folder in (_PACKAGE / "properties", _PACKAGE.parent
 
 SOFTMAX = "softmax"
 LOSS_TYPES = ("BPR", SOFTMAX)
-"""`loss_type` of a calibration-disentangled model."""
+"""The values of `loss_type` for a calibration-disentangled model."""
 
 ALL_NEGATIVES: Final = "all"
-"""`num_negatives` for the whole catalogue."""
+"""The value of `num_negatives` for the whole catalogue."""
 
 LEARNERS = ("adam", "adamw", "sgd", "adagrad", "rmsprop")
-"""RecBole has sparse_adam, too, which no sequential model can be trained with: their gradients are dense."""
+"""The optimizers. RecBole also has sparse_adam, but no sequential model works with it: their gradients are dense."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key: what it means, which values it takes, and how to say so."""
+    """A key: its meaning, its allowed values in words, and the check of a value."""
 
     meaning: str
     allowed: str
@@ -44,7 +44,7 @@ class Key:
 
 
 _LARGEST = 2**62
-"""torch takes whole numbers of 64 bits alone."""
+"""A bound of numbers, because torch takes only whole numbers of 64 bits."""
 
 
 def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
@@ -67,17 +67,17 @@ def _intervals(value: Any) -> bool:
 
 
 def listed(value: Any) -> list[Any]:
-    """A value that may stand alone, as a list."""
+    """The value as a list. A single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def largest_k(config: Mapping[str, Any]) -> int:
-    """The length of the lists."""
+    """The length of the lists, which is the largest K."""
     return max(listed(config["topk"]))
 
 
 def recipe_names() -> list[str]:
-    """The settings that come with the plugin, as `--recipe` names them."""
+    """The names of the recipes that come with the plugin, for `--recipe`."""
     return sorted(file.stem for file in (PROPERTIES / "recipes").glob("*.yaml"))
 
 
@@ -135,7 +135,7 @@ PLUGIN_KEYS = {
     "output_dir": Key("the run's folder", "a path, or None for output/<model>-<dataset>-<time>", _text_or_none),
 }  # fmt: skip
 
-# Keys of RecBole with bounds or forms that its defaults do not tell; the kinds of all others are in `recbole_keys`.
+# Keys of RecBole with bounds or forms that its defaults do not show. The kinds of all others are in `recbole_keys`.
 RECBOLE_KEYS = {
     "epochs": Key("training epochs", "a whole number, 1 or more", _positive_int),
     "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
@@ -164,7 +164,7 @@ RECBOLE_KEYS = {
     "train_neg_sample_args": Key("how negatives are drawn in training", "a dict or None", lambda x: x is None or isinstance(x, dict)),
 }  # fmt: skip
 
-# Keys that RecBole reads and that are in none of its lists and yaml files.
+# Keys that RecBole reads, but that are not in its lists or yaml files.
 _OTHER_RECBOLE_KEYS = {
     "model", "dataset", "config_files", "encoding", "metric_decimal_place", "numerical_features",
     "additional_feat_suffix", "unused_col", "reg_weight", "embedding_size", "tail_ratio", "contrast", "sim", "use_filter", "eta",
@@ -174,31 +174,31 @@ TEXT_KEYS = frozenset(
     {name for name, key in (PLUGIN_KEYS | RECBOLE_KEYS).items() if key.valid is _text_or_none}
     | {"model", "dataset", "data_path", "checkpoint_dir", "config_files", "encoding"}
 )
-"""What is never a number on the command line, whatever it looks like."""
+"""Keys whose values are never read as numbers on the command line, even if they look like numbers."""
 
 MACHINE_KEYS = frozenset(("gpu_id", "use_gpu"))
-"""What belongs to the machine and not to a run."""
+"""Keys that belong to the machine and not to a run."""
 
 NO_PART_OF_LISTS = MACHINE_KEYS | {
     "data_path", "data_cache", "output_dir", "checkpoint_dir", "show_progress", "state", "eval_batch_size",
 }  # fmt: skip
-"""What changes neither a trained model nor its lists."""
+"""Keys that change neither a trained model nor its lists."""
 
 EVALUATION_KEYS = MACHINE_KEYS | {
     "reranker", "rerank_lambda", "target_skl", "rerank_candidates", "rerank_order", "rerank_temperature", "mask_history",
     "preference_history", "alpha", "beta", "metrics", "topk", "eval_batch_size", "title_field", "data_path", "data_cache",
     "output_dir", "show_progress", "state",
 }  # fmt: skip
-"""What `evaluate` may change of a trained run; everything else belongs to the model."""
+"""Keys of a trained run that `evaluate` may change. All others belong to the model."""
 
 MEASUREMENT_KEYS = EVALUATION_KEYS - {"reranker", "rerank_lambda", "target_skl", "metrics", "output_dir"}
-"""What a command that measures rerankers and lambdas of its own may change of a trained run."""
+"""Keys of a trained run that may be changed by a command with its own rerankers and lambdas."""
 
 RECOMMENDATION_KEYS = EVALUATION_KEYS - {"topk", "metrics", "title_field", "preference_history", "output_dir"}
-"""What may be changed of a trained run for its lists."""
+"""Keys of a trained run that may be changed for its lists."""
 
 SERVICE_KEYS = RECOMMENDATION_KEYS - {"target_skl", "data_path", "data_cache", "eval_batch_size", "show_progress"}
-"""What may be changed of a trained run for a service, which has no data to find a lambda with."""
+"""Keys of a trained run that may be changed for a service, which has no data to find a lambda with."""
 
 RERANK_KEYS = frozenset(
     (
@@ -213,13 +213,13 @@ RERANK_KEYS = frozenset(
         "show_progress",
     )
 )
-"""What `rerank` takes: there is no model, only a method."""
+"""Keys that `rerank` takes. It has no model, only a method."""
 
 RESUME_KEYS = MACHINE_KEYS | {"data_path", "data_cache", "show_progress", "state"}
-"""What may be changed of a training that goes on."""
+"""Keys that may be changed when a training goes on."""
 
 PROTOCOL_KEYS = ("alpha", "beta", "mask_history", "preference_history")
-"""What metrics must have in common to stand in one table, beside the dataset and K."""
+"""Keys that must be the same, beside the dataset and K, for metrics in one table."""
 
 
 @cache
@@ -238,18 +238,18 @@ def _read_yaml(path: Path) -> Any:
 
 @cache
 def default_settings() -> Mapping[str, Any]:
-    """What the plugin sets unless a model, a dataset or the user says otherwise."""
+    """The plugin's defaults, which a model, a dataset or the user can change."""
     return _read_yaml(PROPERTIES / "overall.yaml")
 
 
 def recipe_settings(name: str) -> dict[str, Any]:
-    """What a recipe sets; ValueError for a name that is none."""
+    """The settings of a recipe; ValueError for an unknown name."""
     check_values({"recipe": name})
     return _read_yaml(PROPERTIES / "recipes" / f"{name}.yaml")
 
 
 def check_keys(names: Iterable[str]) -> None:
-    """ValueError for a key that neither RecBole nor the plugin reads, with the nearest one."""
+    """Raise ValueError for a key that neither RecBole nor the plugin reads, with the most similar key."""
     for name in names:
         if name not in known_keys() and not name.startswith("alias_of_"):
             raise ValueError(
@@ -258,7 +258,7 @@ def check_keys(names: Iterable[str]) -> None:
 
 
 def check_values(settings: Mapping[str, Any]) -> None:
-    """ValueError for a value that its key does not take."""
+    """Raise ValueError for a value that its key does not take."""
     for name, value in settings.items():
         key = PLUGIN_KEYS.get(name) or RECBOLE_KEYS.get(name)
         if key is not None and not key.valid(value):
@@ -269,13 +269,13 @@ def check_values(settings: Mapping[str, Any]) -> None:
 
 
 def is_text_key(name: str) -> bool:
-    """Whether a key takes texts, and nothing else but None."""
+    """Whether a key takes only texts and None."""
     kind = kind_of(name) if name not in PLUGIN_KEYS and name not in RECBOLE_KEYS else None
     return name in TEXT_KEYS or (kind is not None and kind.text)
 
 
 def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
-    """ValueError for a key that cannot be changed of a trained run, or not in this way."""
+    """Raise ValueError for a key of a trained run that is not in `allowed`."""
     for key in changes:
         if key not in allowed:
             raise ValueError(
@@ -284,17 +284,17 @@ def check_changes(changes: Iterable[str], allowed: Collection[str]) -> None:
 
 
 def check_target(changes: Mapping[str, Any]) -> None:
-    """ValueError for a lambda that is given and is to be found."""
+    """Raise ValueError if a lambda is given and also to be found."""
     if changes.get("target_skl") is not None and "rerank_lambda" in changes:
         raise ValueError("target_skl finds rerank_lambda: give one of them")
 
 
 def check_alike(configs: Mapping[str, Mapping[str, Any]], remedy: str) -> None:
-    """ValueError for runs whose metrics could not stand in one table.
+    """Raise ValueError for runs whose metrics cannot be compared in one table.
 
     Args:
-        configs: by what the runs are called.
-        remedy: what to do about it.
+        configs: the configs by the names of the runs.
+        remedy: what to do about it, for the message.
     """
     for key in ("dataset", "topk", *PROTOCOL_KEYS):
         named: dict[Any, str] = {}
@@ -308,16 +308,16 @@ def check_alike(configs: Mapping[str, Mapping[str, Any]], remedy: str) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """ValueError unless the value is a whole number, 1 or more."""
+    """Raise ValueError unless the value is a whole number, 1 or more."""
     if not _positive_int(value):
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 
 def check_engine(engine: str, workers: int | None, **others: Any) -> None:
-    """ValueError for an engine that there is not, or for workers and other options of Ray without it.
+    """Raise ValueError for an unknown engine, or for workers and other Ray options with the local engine.
 
     Args:
-        others: further options of Ray by name; None for one that is not given.
+        others: further Ray options by name; None for an option that is not given.
     """
     if engine not in ENGINES:
         raise ValueError(unknown_name("engine", str(engine), ENGINES))
@@ -329,7 +329,7 @@ def check_engine(engine: str, workers: int | None, **others: Any) -> None:
 
 
 def check_number(name: str, value: Any, above: float | None = None) -> None:
-    """ValueError unless the value is a number, 0 or more, or more than `above`."""
+    """Raise ValueError unless the value is a number, 0 or more; or more than `above`, if that is given."""
     if not _number(lambda x: x >= 0 if above is None else x > above)(value):
         raise ValueError(
             f"{name} must be a number, {'0 or more' if above is None else f'more than {above:g}'}, got {value!r}"
@@ -337,7 +337,7 @@ def check_number(name: str, value: Any, above: float | None = None) -> None:
 
 
 def check_lambdas(lambdas: Collection[Any]) -> None:
-    """ValueError unless there are some and all of them are numbers in [0, 1]."""
+    """Raise ValueError if there are no lambdas, or if one is not a number in [0, 1]."""
     if not lambdas:
         raise ValueError("lambdas is empty")
     for lam in lambdas:
@@ -346,7 +346,7 @@ def check_lambdas(lambdas: Collection[Any]) -> None:
 
 
 def read_config_files(paths: Iterable[str | Path]) -> dict[str, Any]:
-    """The settings of yaml files, later ones win; ValueError for one that is missing or is not such a file."""
+    """The settings of yaml files; later files win. ValueError for a file that is missing or is not yaml."""
     settings: dict[str, Any] = {}
     for path in paths:
         if not Path(path).is_file():

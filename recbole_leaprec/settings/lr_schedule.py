@@ -1,4 +1,4 @@
-"""How the learning rate goes over the epochs."""
+"""How the learning rate changes over the epochs."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda done: 1.0,
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
 }
-"""Share of the learning rate that an epoch gets, from the share of all epochs that is done before it."""
+"""From the share of all epochs that are done to the factor of the next epoch's learning rate."""

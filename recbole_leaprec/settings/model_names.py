@@ -1,4 +1,4 @@
-"""Which models there are, by name; nothing is imported to know it."""
+"""The names of all models, found without importing them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def own_models() -> tuple[str, ...]:
 
 
 def _imported_by(path: Path) -> tuple[str, ...]:
-    """The names that a file imports: such a package imports its models and nothing else."""
+    """The names that a file imports. These packages import only their models."""
     imports = (node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom))
     return tuple(name.name for node in imports for name in node.names)
 
 
 def check_model(name: str) -> None:
-    """ValueError if there is no such model, with the nearest name; or if it cannot run here, with the reason."""
+    """Raise ValueError if there is no such model, with the most similar name, or if it cannot run here, with the reason."""
     base = name.removesuffix("CD")
     if base in UNSUPPORTED:
         raise ValueError(f"model {name!r} is not supported: {UNSUPPORTED[base]}")

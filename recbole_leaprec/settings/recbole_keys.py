@@ -1,6 +1,6 @@
-"""RecBole's keys and the kinds of values that they take: read off its yaml files, which have a default for almost all of them.
+"""RecBole's keys and the kinds of values that they take.
 
-Nothing here imports RecBole.
+The kinds come from RecBole's yaml files, which have a default for almost every key. Nothing here imports RecBole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recbole_leaprec.common.reading import parse_yaml
 
 @cache
 def recbole_folder() -> Path:
-    """Where RecBole is installed; it is not imported."""
+    """The folder where RecBole is installed, found without importing it."""
     spec = find_spec("recbole")
     if spec is None or not spec.submodule_search_locations:
         raise ValueError(
@@ -32,14 +32,14 @@ def recbole_folder() -> Path:
 
 @cache
 def recbole_defaults() -> dict[str, list[Any]]:
-    """Every default that RecBole has for a key, in any of its yaml files; none for keys that it has only listed."""
+    """All defaults of each RecBole key, from all its yaml files. A key that RecBole only lists has none."""
     found: dict[str, list[Any]] = {}
     lists = ast.parse((recbole_folder() / "utils" / "argument_list.py").read_text(encoding="utf-8"))
     for statement in lists.body:
         if isinstance(statement, ast.Assign):
             found |= {name: [] for name in ast.literal_eval(statement.value)}
     for file in (recbole_folder() / "properties").rglob("*.yaml"):
-        if not file.name.endswith("url.yaml"):  # datasets and where they are, not keys
+        if not file.name.endswith("url.yaml"):  # holds addresses of datasets, no keys
             for name, value in (parse_yaml(file.read_text(encoding="utf-8"), trusted=True) or {}).items():
                 found.setdefault(name, []).append(value)
     return found
@@ -47,10 +47,10 @@ def recbole_defaults() -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Kind:
-    """Values that a key takes, and how to say so.
+    """The values that a key takes, and how to say so.
 
     Attributes:
-        text: whether it takes texts, and nothing else but None.
+        text: whether it takes only texts and None.
     """
 
     allowed: str
@@ -66,7 +66,7 @@ class Kind:
 
 
 def is_number(value: Any) -> bool:
-    """A finite one; True and False are none."""
+    """Whether it is a finite number. True and False do not count as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -87,7 +87,7 @@ def _one_of(*names: str) -> Kind:
 
 
 def is_interval(value: Any) -> bool:
-    """A text such as [4,inf) or (0,1];[3,4); RecBole keeps nothing at all where it cannot read one."""
+    """Whether it is a text such as [4,inf) or (0,1];[3,4). If RecBole cannot read an interval, it keeps no rows at all."""
     return isinstance(value, str) and all(map(_is_one_interval, value.split(";")))
 
 
@@ -117,7 +117,7 @@ BY_NAME = Kind("a dict", lambda value: isinstance(value, dict) and all(isinstanc
 ANYTHING = Kind("anything", lambda value: True)
 INTERVAL = Kind("an interval in quotes, such as [5,inf)", is_interval, text=True)
 
-# Where the type of the default says too little, or RecBole takes other kinds, too.
+# Keys whose default's type says too little, or for which RecBole also takes other kinds.
 EXCEPTIONS = {
     "gpu_id": TEXT | whole(0),
     "state": _one_of("debug", "info", "warning", "error", "critical"),
@@ -138,7 +138,7 @@ EXCEPTIONS = {
     **dict.fromkeys(("additional_feat_suffix", "normalize_field"), TEXTS | NONE),
     **dict.fromkeys(("dataset_save_path", "dataloaders_save_path", "config_file", "config_files", "model", "dataset", "contrast", "sim"), TEXT | NONE),
     **dict.fromkeys(("mf_pretrain_path", "mlp_pretrain_path", "pretrain_path"), TEXT | NONE),
-    "benchmark_filename": ANYTHING,  # which is refused, with the reason
+    "benchmark_filename": ANYTHING,  # `config_checks` refuses it, with the reason
     "use_filter": TRUTH | NONE,
     **dict.fromkeys(("eta", "tail_ratio"), NOT_NEGATIVE | NONE),
 }  # fmt: skip
@@ -146,7 +146,7 @@ EXCEPTIONS = {
 
 @cache
 def kind_of(name: str) -> Kind | None:
-    """What a key of RecBole takes; None for a key that it does not have, or says nothing about."""
+    """The kind of values that a RecBole key takes; None if RecBole does not have the key or says nothing about it."""
     if name in EXCEPTIONS:
         return EXCEPTIONS[name]
     if name.startswith("alias_of_"):
@@ -156,7 +156,7 @@ def kind_of(name: str) -> Kind | None:
 
 
 def _of_defaults(name: str, defaults: Sequence[Any]) -> Kind:
-    """Whatever is of the kind of one of the defaults.
+    """The kind that allows values of the same kinds as the defaults.
 
     Example:
         >>> _of_defaults("n_layers", [2, 3]).allowed, _of_defaults("normalize_all", [True, None]).allowed
@@ -186,7 +186,10 @@ def _of_defaults(name: str, defaults: Sequence[Any]) -> Kind:
 
 
 def _of_numbers(name: str, numbers: Sequence[float]) -> Kind:
-    """No key whose defaults are all 0 or more means anything by less, and a size of 0 is no size."""
+    """The kind of a key from its default numbers.
+
+    If no default is negative, negative values have no meaning. If no default is 0, 0 is no valid size.
+    """
     if "dropout" in name or name.endswith("_prob"):
         return SHARE
     if all(map(is_whole, numbers)) and min(numbers) >= 0:

@@ -18,10 +18,10 @@ from recbole_leaprec.analysis.measurement import FILE, Measurement
 from recbole_leaprec.common.defaults import EXPLORED_USERS
 from recbole_leaprec.common.files import taken, write_yaml
 from recbole_leaprec.common.reading import read_settings
-from recbole_leaprec.data import create_dataset
 from recbole_leaprec.page.datasets import write_datasets
 from recbole_leaprec.page.write import write_page
 from recbole_leaprec.quick_start import resume, run_leaprec
+from recbole_leaprec.run import read_dataset
 from recbole_leaprec.run_folder import training_seconds
 from recbole_leaprec.run_log import run_log
 from recbole_leaprec.settings.dropout import AUTO
@@ -86,8 +86,7 @@ def _describe(plan: Spec) -> Description:
     """The description of a study's dataset, for Table 1."""
     config = next(iter(plan.parts())).config
     with run_log(config):
-        dataset = create_dataset(config)
-        dataset.build()
+        dataset = read_dataset(config)
     return description(dataset, config["beta"])
 
 

@@ -13,7 +13,7 @@ from recbole_leaprec.common.files import write_json
 from recbole_leaprec.common.reading import read_json, reading
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.config_checks import metric_names
-from recbole_leaprec.data import create_dataset
+from recbole_leaprec.run import read_dataset
 from recbole_leaprec.run_log import run_log
 from recbole_leaprec.settings.keys import MACHINE_KEYS, check_count, check_keys, check_number
 from recbole_leaprec.tune.objective import parse_objective
@@ -87,7 +87,7 @@ class SearchSettings:
         parse_objective(text, metrics)
         with run_log(config):
             # A mistake in the dataset would make every trial fail, and all trials would download it at the same time.
-            create_dataset(config)
+            read_dataset(config)
         return cls(shared, text, metrics, trials, search, early_stopping, concurrent, cpus, gpus, str(folder), distributions)
 
     @classmethod

@@ -11,7 +11,7 @@ import pytest
 from recbole_leaprec import run_leaprec
 from recbole_leaprec.cli import main
 from recbole_leaprec.cluster import connected
-from recbole_leaprec.parallel.fit import Workers, fit_in_parallel
+from recbole_leaprec.parallel.fit import SCRATCH, Workers, fit_in_parallel
 from recbole_leaprec.parallel.run import run_in_parallel
 from recbole_leaprec.quick_start import resume
 from recbole_leaprec.training_state import STATE
@@ -36,6 +36,14 @@ def once(marker: Path, at: int, trainer, valid_data, epoch):
         marker.write_text("")
         os.kill(os.getpid(), signal.SIGKILL)
     return {"epoch": epoch}
+
+
+@pytest.mark.slow
+def test_an_epoch_without_a_validation_at_the_end_counts(toy, tmp_path):
+    changes = {"epochs": 3, "eval_step": 2}
+    run_leaprec("SASRecCD", "toy", config_dict=settings(toy, tmp_path / "one", **changes))
+    run_in_parallel(config_dict=settings(toy, tmp_path / "two", model="SASRecCD", dataset="toy", **changes), workers=2)
+    assert measured(tmp_path / "two") == measured(tmp_path / "one")
 
 
 @pytest.mark.slow
@@ -85,14 +93,24 @@ def test_a_worker_that_is_lost_costs_time_and_a_training_can_go_on_in_one_proces
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_told_in_the_words_of_the_worker(toy, tmp_path):
-    def fail(trainer, valid_data, epoch):
-        raise ValueError("no more of this")
+@pytest.mark.parametrize(
+    ("error", "told"), [(ValueError("no more of this"), "^no more of this$"), (KeyError("genre"), "^KeyError 'genre'")]
+)
+def test_what_is_wrong_is_told_in_the_words_of_the_worker_and_not_tried_again(toy, tmp_path, error, told):
+    tries = tmp_path / "tries"
 
+    def fail(trainer, valid_data, epoch):
+        with tries.open("a") as file:
+            file.write("once ")
+        raise error
+
+    (tmp_path / f"{SCRATCH}killed").mkdir()  # by a training that was killed
     config = settings(toy, tmp_path, model="SASRecCD", dataset="toy")
     config.pop("output_dir")
-    with connected(), pytest.raises(ValueError, match=r"^no more of this$"):
+    with connected(), pytest.raises(ValueError, match=told):
         fit_in_parallel(config, tmp_path, Workers(2), fail, print)
+    assert tries.read_text() == "once "
+    assert not list(tmp_path.glob(f"{SCRATCH}*"))
 
 
 def test_options_of_workers_are_for_workers(toy, tmp_path, capsys):

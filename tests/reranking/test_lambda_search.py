@@ -1,5 +1,7 @@
 """The smallest lambda that is calibrated enough, against trying every one of them."""
 
+import shutil
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -51,12 +53,15 @@ def test_evaluation_and_lists_take_the_lambda_that_meets_the_target_on_validatio
 
 
 def test_a_target_that_no_lambda_meets_is_an_error_and_leaves_no_lists(checkpoint, tmp_path):
-    with pytest.raises(ValueError, match="target_skl: no lambda meets the S_KL of 1e-07 with leaprec on validation"):
+    with pytest.raises(
+        ValueError,
+        match=r"target_skl, with leaprec on validation: no lambda meets the S_KL of 1e-07; the least is .* at lambda",
+    ):
         recommend(checkpoint, tmp_path / "lists.csv", config_dict={"target_skl": 1e-7}, show_progress=False)
     assert not (tmp_path / "lists.csv").exists()
 
 
-def test_a_run_keeps_its_target_and_what_is_asked_for_later_wins(toy, tmp_path):
+def test_a_model_has_the_lambda_that_its_target_found_and_what_is_asked_for_later_wins(toy, tmp_path):
     settings = {**SMALL, "topk": [10], "data_path": str(toy), "target_skl": 0.3}
     result = run_leaprec("SASRecCD", "toy", config_dict={**settings, "output_dir": str(tmp_path / "run")})
     lam, checkpoint = result["rerank"][0]["lambda"], tmp_path / "run" / "model.pth"
@@ -68,8 +73,12 @@ def test_a_run_keeps_its_target_and_what_is_asked_for_later_wins(toy, tmp_path):
     assert evaluate(checkpoint, {"reranker": "none", "output_dir": str(tmp_path / "c")})["rerank"][0]["reranker"] == "none"
     with pytest.raises(ValueError, match="target_skl finds rerank_lambda: give one of them"):
         evaluate(checkpoint, {"rerank_lambda": 0.9, "target_skl": 0.2})
-    recommend(checkpoint, tmp_path / "own.csv", show_progress=False)
-    recommend(checkpoint, tmp_path / "lambda.csv", config_dict={"rerank_lambda": lam}, show_progress=False)
+    assert "target_skl: 0.3" in (tmp_path / "run" / "config.yaml").read_text()  # trains the same again
+    histories = tmp_path / "histories.csv"
+    histories.write_text("user,items\nu1,i1 i2 i3\nu2,i4\n")
+    shutil.rmtree(toy / "toy")  # lists need no data, not even for lambda
+    recommend(checkpoint, tmp_path / "own.csv", histories, show_progress=False)
+    recommend(checkpoint, tmp_path / "lambda.csv", histories, config_dict={"rerank_lambda": lam}, show_progress=False)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "own.csv"), pd.read_csv(tmp_path / "lambda.csv"))
 
 
@@ -79,3 +88,5 @@ def test_a_run_whose_target_is_out_of_reach_is_finished_with_the_nearest(toy, tm
     assert result["target_met"] is False
     assert "no lambda meets the S_KL of 1e-07; the least is" in caplog.text
     assert (tmp_path / "run" / "result.json").is_file()
+    recommend(tmp_path / "run" / "model.pth", tmp_path / "lists.csv", show_progress=False)
+    assert (tmp_path / "lists.csv").is_file()

@@ -161,11 +161,11 @@ def test_a_script_without_a_main_guard_may_use_the_workers(tmp_path, workers):
     assert done.stdout.splitlines() == ["begun", "torch.Size([200, 10])"], done.stderr
 
 
-def test_users_that_hit_the_time_limit_are_counted(caplog):
+def test_lists_that_hit_the_time_limit_are_counted(caplog):
     scores, p, categories = random_case(30, 4, 3, seed=8)
     lists = solvers.solve_all(unfinished, scores, p, categories, 2, [0.5, 0.7])
     assert lists.shape == (2, 3, 2)
-    assert "6 of 6 users hit the limit of 600 s; the best list found so far is used" in caplog.text
+    assert "6 of 6 lists hit the limit of 600 s; the best list found so far is used" in caplog.text
 
 
 def test_a_solver_that_runs_out_of_time_leaves_the_best_list_found(monkeypatch, caplog):
@@ -173,7 +173,7 @@ def test_a_solver_that_runs_out_of_time_leaves_the_best_list_found(monkeypatch, 
     scores, p, categories = random_case(400, 18, 2, seed=10)
     lists = rerank(scores, p, categories, 10, "mip", lam=0.9)
     assert all(len(set(row)) == 10 and 0 not in row for row in lists.tolist())
-    assert "2 of 2 users hit the limit" in caplog.text
+    assert "2 of 2 lists hit the limit" in caplog.text
 
 
 def unfinished(program):

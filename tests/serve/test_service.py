@@ -83,6 +83,15 @@ def test_candidates_are_reranked_as_tensors_are(checkpoint, service, reranker, b
     assert answer.skl == pytest.approx(miscalibration(p, expected, own.categories).item(), abs=1e-6)
 
 
+def test_a_request_to_a_service_of_plain_lists_is_calibrated_with_the_configured_lambda(checkpoint):
+    service = Service(Recommender(checkpoint, {"reranker": "none"}, 5), Limits())
+    history = histories(1)[0]
+    bodies = [RecommendBody(history=history, reranker="leaprec", **given) for given in ({}, {"rerank_lambda": 0.3})]
+    default, told = service.answer([service.recommend_wish(body) for body in bodies])
+    plain = service.answer([service.recommend_wish(RecommendBody(history=history))])[0]
+    assert items(default) == items(told) != items(plain)
+
+
 def test_a_user_without_a_known_item_gets_what_is_popular(service):
     first, second = service.answer(
         [

@@ -85,6 +85,24 @@ def test_methods_are_compared_where_their_s_kl_is_the_same(finished_study):
         if (ours != theirs).any():
             assert row["p"] == pytest.approx(stats.ttest_rel(theirs, ours).pvalue)
     assert table["p_holm"].ge(table["p"] - 1e-12).all()
+    assert (table["seeds"] == 2).all()
+
+
+def test_seeds_are_compared_one_by_one_at_the_same_s_kl(finished_study):
+    folder, _ = finished_study
+    table = pd.read_csv(folder / "comparison.csv")
+    row = next(
+        row for _, row in table.iterrows() if row["method"] == "(-)CD" and row["metric"] == "ndcg" and row["difference"]
+    )
+
+    def one(name, seed):
+        curve = Curve("x", "leaprec", [Measurement.load(folder / f"SASRec-{name}-{seed}" / FILE)])
+        return curve.at_skl(row["skl"])[METRICS.index("ndcg")].mean()
+
+    differences = [one("BPR", seed) - one("CD", seed) for seed in (1, 2)]
+    assert row["spread"] == pytest.approx(abs(differences[0] - differences[1]) / math.sqrt(2))
+    t = sum(differences) / abs(differences[0] - differences[1])
+    assert row["p_seeds"] == pytest.approx(2 * (1 - stats.t.cdf(abs(t), 1)))
 
 
 def test_a_mixture_has_the_s_kl_that_was_asked_for(finished_study):
@@ -285,6 +303,8 @@ def test_equal_curves_do_not_differ(finished_study):
     compared = compare(Comparison(curves[0], curves), [1.0])
     assert compared["difference"].abs().max() == 0
     assert compared["p"].tolist() == [1.0, 1.0]
+    assert compared["seeds"].tolist() == [1, 1]
+    assert compared["p_seeds"].isna().all()
 
 
 @pytest.mark.slow

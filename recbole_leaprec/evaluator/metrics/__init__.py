@@ -1,3 +1,3 @@
-"""The plugin's metrics, one idea per file. A new one is imported here, and is then known by its name in small letters."""
+"""The plugin's metrics, one idea per file. To add one, import it here; it is then known by its name in lower case."""
 
 from recbole_leaprec.evaluator.metrics.calibration import CKL, SKL

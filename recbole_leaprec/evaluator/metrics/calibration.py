@@ -1,4 +1,4 @@
-"""S_KL@K and C_KL@K as RecBole metrics, SKL and CKL: `metrics: [Hit, NDCG, SKL]`, per `topk`, smaller is better."""
+"""S_KL@K and C_KL@K as the RecBole metrics SKL and CKL: `metrics: [Hit, NDCG, SKL]`, for each `topk`. Lower is better."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recbole_leaprec.evaluator.resources import CATEGORIES, LISTS, SEQUENTIAL_PR
 
 
 class _Miscalibration(TopkMetric):
-    """The mean over users of the miscalibration of their first K items."""
+    """The mean over users of the miscalibration of the first K items of their lists."""
 
     smaller = True
     preference: str
@@ -22,13 +22,13 @@ class _Miscalibration(TopkMetric):
     def calculate_metric(self, dataobject):
         lists, p, categories = (dataobject.get(name) for name in (LISTS, self.preference, CATEGORIES))
         values = np.zeros((len(lists), max(self.topk)))
-        for k in self.topk:  # no other column is looked at
+        for k in self.topk:  # other columns are never read
             values[:, k - 1] = miscalibration(p, lists[:, :k], categories, self.beta).numpy()
         return self.topk_result(type(self).__name__.lower(), values)
 
 
 class SKL(_Miscalibration):
-    """S_KL@K (Eq. 1): miscalibration against the sequential preference, decayed by `alpha`."""
+    """S_KL@K (Eq. 1): miscalibration against the sequential preference, with the decay `alpha`."""
 
     preference = SEQUENTIAL_PREFERENCE
     metric_need = [LISTS, SEQUENTIAL_PREFERENCE, CATEGORIES]

@@ -1,4 +1,4 @@
-"""The plugin's models, one per file. A new one is imported here, and is then known by name."""
+"""The plugin's models, one per file. To add one, import it here; it is then known by name."""
 
 from recbole_leaprec.model.sequential_recommender.bert4reccd import BERT4RecCD
 from recbole_leaprec.model.sequential_recommender.casercd import CaserCD

@@ -14,9 +14,10 @@ from recbole_leaprec.model.all_positions import AllPositionsMixin
 class BERT4RecCD(AllPositionsMixin, BERT4Rec):
     """RecBole's BERT4Rec trained on `L_BPR + gamma L_CD-BPR` at the masked positions of its cloze task.
 
-    A batch has the form in which RecBole tests the model: a sequence without its first item, the last place masked. `ft_ratio`
-    of the sequences are trained in just this form; in the others each place is masked with probability `mask_ratio`, and at
-    least one is. The preference p is that before the masked position, though the model sees items after it.
+    A batch has the form in which RecBole tests the model: a sequence without its first item, with the last place masked. A
+    share `ft_ratio` of the sequences is trained in exactly this form. In the others, each place is masked with probability
+    `mask_ratio`, and at least one is masked. The preference p is that before the masked position, though the model sees
+    items after it.
     """
 
     def __init__(self, config, dataset):
@@ -36,7 +37,7 @@ class BERT4RecCD(AllPositionsMixin, BERT4Rec):
         return _with_one(self.forward(tokens.masked_fill(masked, self.mask_token))[masked]), masked
 
     def _mask(self, targets: Tensor, last: tuple[Tensor, Tensor]) -> Tensor:
-        """`[B, L]`: which targets are masked and predicted."""
+        """Which targets are masked and predicted, `[B, L]`."""
         masked = (torch.rand(targets.shape, device=targets.device) < self.mask_ratio) & (targets != 0)
         only_last = torch.rand(len(targets), device=targets.device) < self.ft_ratio
         masked &= ~only_last[:, None]
@@ -44,7 +45,7 @@ class BERT4RecCD(AllPositionsMixin, BERT4Rec):
         return masked
 
     def item_vectors(self, items: Tensor) -> Tensor:
-        """The item's bias is one more dimension, in which every output is 1."""
+        """The items' vectors with the bias as one more dimension, in which every output is 1."""
         return torch.cat([super().item_vectors(items), self.output_bias[items].unsqueeze(-1)], -1)
 
 

@@ -16,19 +16,19 @@ from recbole_leaprec.model.cd_mixin import ConfigWith
 class CaserCD(AllPositionsMixin, Caser):
     """RecBole's Caser trained on `L_BPR + gamma L_CD-BPR`, on windows of the last `caser_window` items.
 
-    RecBole convolves over the whole sequence, with one filter size for each length up to MAX_ITEM_LIST_LENGTH, and advises a
-    length of ten. Here, as in Caser's own paper, the input is a short window that slides over the sequence, filled up with
-    padding on the left.
+    RecBole's Caser convolves over the whole sequence, with one filter size per length up to MAX_ITEM_LIST_LENGTH; RecBole
+    advises a length of ten. Here, as in Caser's own paper, the input is a short window that slides over the sequence. Short
+    windows are padded on the left.
     """
 
     def __init__(self, config, dataset):
         super().__init__(ConfigWith(config, MAX_ITEM_LIST_LENGTH=config["caser_window"]), dataset)
 
     def all_windows(self, user: Tensor, item_seq: Tensor) -> Tensor:
-        """`[B, H], [B, L] -> [B, L, H]`: what `forward` makes of the window that ends at each position.
+        """The output of `forward` for the window that ends at each position: `[B, H], [B, L] -> [B, L, H]`.
 
-        Windows that overlap share their convolutions: filters slide over the sequence, and the largest answer of a horizontal
-        one is taken over the places where it lies inside the window.
+        Overlapping windows share their convolutions: the filters slide once over the sequence. The maximum of a horizontal
+        filter is taken over the places where it lies inside the window.
         """
         window = self.max_seq_length
         embedded = self.item_embedding(pad(item_seq, (window - 1, 0))).unsqueeze(1)
@@ -65,7 +65,7 @@ class CaserCD(AllPositionsMixin, Caser):
         return (self._last(interaction) * self.item_vectors(interaction[self.ITEM_ID])).sum(-1)
 
     def _last(self, interaction: Any) -> Tensor:
-        """RecBole's forward on the last window of each sequence."""
+        """The output of RecBole's `forward` for the last window of each sequence."""
         windows = pad(interaction[self.ITEM_SEQ], (self.max_seq_length - 1, 0)).unfold(1, self.max_seq_length, 1)
         last = interaction[self.ITEM_SEQ_LEN] - 1
         return self.forward(interaction[self.USER_ID], windows[torch.arange(len(last), device=last.device), last])

@@ -1,4 +1,4 @@
-"""DACSR, the end-to-end competitor: accuracy and calibration learned by two encoders, without reranking."""
+"""DACSR, the end-to-end competitor: two encoders learn accuracy and calibration, without reranking."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ class _Encoder(AllPrefixesMixin, SASRec):
 
 
 class DACSR(SequentialRecommender):
-    """Two SASRec encoders, one for accuracy and one for calibration, and their aggregate, which ranks.
+    """Two SASRec encoders, one for accuracy and one for calibration. Items are ranked by their aggregate.
 
-    `(1 - dacsr_lambda) * accuracy + dacsr_lambda * calibration`. The accuracy loss is on the accuracy encoder and the
-    aggregate, the calibration loss on the calibration encoder and the aggregate. The calibration loss is KL(p || q~) with p the
-    static preference (alpha = 1) and q the category distribution of all items, weighted by the softmax of their scores.
+    The loss is `(1 - dacsr_lambda) * accuracy + dacsr_lambda * calibration`. The accuracy loss is on the accuracy encoder
+    and the aggregate, the calibration loss on the calibration encoder and the aggregate. The calibration loss is
+    KL(p || q~), where p is the static preference (alpha = 1), and q the category mix of all items, weighted by the softmax
+    of their scores.
 
     No code of the authors is public. These choices are ours:
 
-    - the encoders share the item embeddings and have everything else of their own;
-    - the aggregate is `g * accuracy + (1 - g) * calibration` with a gate g for each dimension, from both;
+    - the encoders share only the item embeddings;
+    - the aggregate is `g * accuracy + (1 - g) * calibration`, with a gate g per dimension that is computed from both;
     - the accuracy loss is BPR on all positions, as for the models that it is compared with;
     - q is smoothed as in Eq. 4, so that the loss is finite;
-    - the calibration loss is taken at one position of each sequence, drawn anew each time: over all positions, the
+    - the calibration loss is taken at one random position per sequence, drawn anew each time: for all positions, the
       scores of all items would not fit into memory.
     """
 
@@ -77,7 +78,7 @@ class DACSR(SequentialRecommender):
         return (1 - self.weight) * accuracy + self.weight * calibration
 
     def miscalibration(self, output: Tensor, p: Tensor) -> Tensor:
-        """The mean KL(p || q~) of what `output [B, H]` would recommend."""
+        """The mean KL(p || q~), where q is the category mix of the items that `output [B, H]` scores."""
         scores = (output @ self.item_embedding.weight.T)[:, 1:]  # without padding
         return kl_divergence(p, scores.softmax(-1) @ self.distribution[1:], self.beta).mean()
 

@@ -1,4 +1,4 @@
-"""FEARec, which looks other sequences with the same target up in the training data."""
+"""FEARec, which looks up other sequences with the same target in the training data."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 class FEARec(recbole_models.FEARec):
-    """RecBole's FEARec on sequences that are kept once: the rows that it reads are made when it reads them."""
+    """RecBole's FEARec on sequences that are kept once. The rows are made when the model reads them."""
 
     def __init__(self, config, dataset):
         super().__init__(config, _PrefixRows(dataset))
 
 
 class _PrefixRows:
-    """A training split in the form that FEARec knows: `inter_feat[field][n]`, one row per prefix."""
+    """A training split in the form that FEARec reads: `inter_feat[field][n]`, one row per prefix."""
 
     def __init__(self, split: SequenceDataset):
         self._split = split
         self.inter_feat = self
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # a copy in the making has no _split yet
+        if name.startswith("_"):  # an unfinished copy has no _split yet
             raise AttributeError(name)
         return getattr(self._split, name)
 

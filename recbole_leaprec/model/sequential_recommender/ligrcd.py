@@ -1,4 +1,4 @@
-"""A transformer with gated blocks, which know how far apart two items are, and with the calibration-disentangled loss."""
+"""A transformer with gated blocks and attention by distance, trained with the calibration-disentangled loss."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from recbole_leaprec.model.fast import EncoderInPieces
 
 
 class _LiGR(SequentialRecommender):
-    """Items' vectors, scaled by the square root of their size, through blocks that are normalised first and gated after.
+    """Item vectors, scaled by the square root of their size, go through blocks with a norm before and a gate after.
 
-    The blocks are those of LinkedIn's ranker LiGR: `x + sigmoid(W n(x)) * f(n(x))`, where f is attention or a feed-forward
-    of SwiGLU. Attention adds to each weight a number learned for the distance between the two items. With `category_features`,
-    an item's vector is the sum of its own and the mean of its categories', so that rare items are not left alone.
+    The blocks are those of LinkedIn's ranker LiGR: `x + sigmoid(W n(x)) * f(n(x))`, where f is attention or a SwiGLU
+    feed-forward. Attention adds to each weight a learned number for the distance between the two items. With
+    `category_features`, an item's vector is the sum of its own and the mean of its categories' vectors. This helps rare
+    items.
     """
 
     item_embedding: Any
@@ -48,7 +49,7 @@ class _LiGR(SequentialRecommender):
         self.item_embedding.own.weight.data[0] = 0
 
     def forward(self, item_seq: Tensor, item_seq_len: Tensor) -> Tensor:
-        """`[B, H]`: what predicts the item after the last one of each row."""
+        """The output `[B, H]` that predicts the item after the last one of each row."""
         positions = self.position_embedding.weight[: item_seq.shape[1]]
         hidden = self.item_embedding(item_seq) * math.sqrt(self.hidden_size) + positions
         output = self.encoder(self.dropout(hidden), None, output_all_encoded_layers=False)[-1]
@@ -64,7 +65,7 @@ class _LiGR(SequentialRecommender):
 
 
 class ItemEmbedding(nn.Module):
-    """Items to vectors: each item's own, and with categories the mean of its categories' on top."""
+    """Item vectors: each item's own vector, plus, with categories, the mean of its categories' vectors."""
 
     members: Tensor
     member_begin: Tensor
@@ -78,7 +79,7 @@ class ItemEmbedding(nn.Module):
             self.register_buffer(name, getattr(categories, name), persistent=False)
 
     def forward(self, items: Tensor) -> Tensor:
-        """`[...] -> [..., H]`."""
+        """The vectors of items, `[...] -> [..., H]`."""
         vectors = self.own(items)
         if self.of_category is None:
             return vectors
@@ -87,7 +88,7 @@ class ItemEmbedding(nn.Module):
 
 
 class GatedBlock(nn.Module):
-    """Attention and a feed-forward, each of the normalised input, gated by it, and added to the input."""
+    """Attention and a feed-forward. Each takes the normalised input, is gated by it, and is added to the input."""
 
     def __init__(self, size: int, heads: int, inner_size: int, dropout: float, longest: int):
         super().__init__()
@@ -106,7 +107,7 @@ class GatedBlock(nn.Module):
         return x + self.feed_forward_dropout(self.feed_forward(normal)) * self.feed_forward_gate(normal).sigmoid()
 
     def attend(self, x: Tensor) -> Tensor:
-        """What each position makes of itself and of those before it."""
+        """Attention of each position to itself and to those before it."""
         rows, length, size = x.shape
         together = self.query_key_value(x).view(rows, length, 3, self.heads, size // self.heads)
         query, key, value = together.permute(2, 0, 3, 1, 4)
@@ -115,7 +116,7 @@ class GatedBlock(nn.Module):
         return self.mixed(mixed.transpose(1, 2).flatten(2))
 
     def bias(self, length: int) -> Tensor:
-        """`[heads, L, L]`: what the distance adds to the weight of a pair, minus infinity for what comes after."""
+        """What each pair's distance adds to its weight, minus infinity for later items, `[heads, L, L]`."""
         position = torch.arange(length, device=self.by_distance.device)
         distance = position[:, None] - position
         return self.by_distance[:, distance.clamp_min(0)].masked_fill(distance < 0, -torch.inf)

@@ -12,4 +12,4 @@ class SASRecCD(AllPositionsMixin, SASRec):
     """RecBole's SASRec trained on `L_BPR + gamma L_CD-BPR`, every position of a sequence in one pass."""
 
     def get_attention_mask(self, item_seq: Tensor, bidirectional: bool = False) -> None:
-        """What comes after is hidden, and padding comes after everything else: that is all there is to hide."""
+        """None, which hides later items. Padding is at the end, so nothing else must be hidden."""
