@@ -799,7 +799,7 @@ def _swap_two(start, chosen, weight, k, user, state, tables, search):
         _copy(state.picked, search.picked[0])
         _take_out(first, state, tables)
         _take_out(second, state, tables)
-        enters, also = _two(needed, tries, weight, k, user, state, tables, search)
+        enters, also = _two(needed, abs(needed), tries, weight, k, user, state, tables, search)
         _copy(search.picked[0], state.picked)
         if enters:
             _put(first, -1, k, user, state, tables)
@@ -812,8 +812,10 @@ def _swap_two(start, chosen, weight, k, user, state, tables, search):
 
 
 @_compiled
-def _two(needed, tries, weight, k, user, state, tables, search):
+def _two(needed, size, tries, weight, k, user, state, tables, search):
     """Two profiles whose best items together have a larger value than `needed`; 0, 0 if none are found.
+
+    `size` is the size of the terms that `needed` was computed from.
 
     The value of two items together is at most the sum of their values alone. So one of them must have at least half of
     `needed`. For each of the best, the search looks for the best other one. `search.together` holds the value of each
@@ -835,7 +837,7 @@ def _two(needed, tries, weight, k, user, state, tables, search):
         else:
             beside[place] = -np.inf
         other = _largest(beside)
-        if _more(own + other, needed, abs(own) + abs(other)):
+        if _more(own + other, needed, size + abs(own) + abs(other)):
             return enters, short[_first(beside, other)]
         alone[place] = -np.inf  # tried with all others
     return 0, 0
@@ -877,10 +879,11 @@ def _swap_three(chosen, weight, k, user, state, tables, search):
     for one in range(k):
         for two in range(one + 1, k):
             for three in range(two + 1, k):
-                needed = TIE
+                needed, size = TIE, 0.0
                 for level, place in enumerate((one, two, three)):
                     _try(chosen[place], -1, level, k, user, state, tables, search)
-                    needed += _value(chosen[place], weight, state)
+                    lost = _value(chosen[place], weight, state)
+                    needed, size = needed + lost, size + abs(lost)
                 _values(1 - weight, state.worth, weight, state.saved, state.best, value)
                 largest = _largest(value)
                 for profile in range(1, len(value)):
@@ -889,7 +892,7 @@ def _swap_three(chosen, weight, k, user, state, tables, search):
                         continue
                     _try(profile, 1, 3, k, user, state, tables, search)
                     _values(1 - weight, state.worth, weight, state.saved, state.best, search.together)
-                    enters, also = _two(needed - own, len(value), weight, k, user, state, tables, search)
+                    enters, also = _two(needed - own, size + abs(own), len(value), weight, k, user, state, tables, search)
                     if enters:
                         _put(enters, 1, k, user, state, tables)
                         _put(also, 1, k, user, state, tables)
