@@ -64,6 +64,7 @@ class Run:
         if not resumed:
             check_folder(config)
         dataset = read_dataset(config)
+        dataset.item_names()  # what is wrong with titles is told before anything is written
         loaders = data_preparation(config, dataset)
         if max(config["topk"]) >= dataset.item_num:
             raise ValueError(

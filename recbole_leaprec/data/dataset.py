@@ -91,7 +91,7 @@ class SequenceDataset(CompatDataset):
             )
         super()._load_data(token, dataset_path)
         for key in ("USER_ID_FIELD", "ITEM_ID_FIELD"):
-            if self.config[key] not in self.inter_feat:
+            if self.inter_feat is None or self.config[key] not in self.inter_feat:  # None: of its fields, none is loaded
                 raise ValueError(f"{inter} has no field {self.config[key]!r} ({key}); {_told_fields(inter, self.config)}")
         self._check_ids(inter, items)
         if self.time_field not in self.inter_feat:
@@ -233,7 +233,13 @@ class SequenceDataset(CompatDataset):
 
     @cached_property
     def categories(self) -> ItemCategories:
-        return ItemCategories(self.field2id_token[self.config["category_field"]][1:].tolist(), self.item_members)
+        field = self.config["category_field"]
+        names = self.field2id_token[field][1:].tolist()
+        if not names:
+            raise ValueError(
+                f"category_field {field!r}: no item of {self.dataset_name} has any category, so there is nothing to calibrate"
+            )
+        return ItemCategories(names, self.item_members)
 
     @cached_property
     def item_members(self) -> list[list[int]]:
@@ -291,6 +297,10 @@ class SequenceDataset(CompatDataset):
 
     def item_names(self) -> list[str]:
         """The name of each item, by id: its `title_field` in the .item file, or its token if it has no title."""
+        return self._item_names
+
+    @cached_property
+    def _item_names(self) -> list[str]:
         tokens = self.field2id_token[self.iid_field].tolist()
         field = self.config["title_field"]
         if field is None:

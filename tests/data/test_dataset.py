@@ -321,3 +321,29 @@ def test_ids_that_are_no_tokens_are_refused_with_the_file(tmp_path, kind):
     file.write_text(file.read_text().replace("item_id:token", "item_id:token_seq", 1))
     with pytest.raises(ValueError, match=rf"toy\.{kind}: 'item_id' has type token_seq; write item_id:token in its header"):
         load(folder)
+
+
+# Found by tests/fuzz.
+
+
+def test_a_file_of_interactions_without_any_field_that_is_used_is_told_with_the_key(toy):
+    path = toy / "toy" / "toy.inter"
+    path.write_text("\n".join(["genre:token_seq", *path.read_text().splitlines()[1:]]))
+    with pytest.raises(ValueError, match=r"toy\.inter has no field 'user_id' \(USER_ID_FIELD\)"):
+        load(toy)
+
+
+def test_items_without_any_category_are_told_with_the_key(toy):
+    path = toy / "toy" / "toy.item"
+    path.write_text("item_id:token\tgenre:token_seq\n" + "".join(f"i{n}\t\n" for n in range(40)))
+    with pytest.raises(ValueError, match="category_field 'genre': no item of toy has any category"):
+        _ = load(toy).categories
+
+
+def test_titles_that_cannot_be_read_are_told_before_anything_is_written(toy, tmp_path, capsys):
+    path = toy / "toy" / "toy.item"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    words = [f"--{key}={value}" for key, value in SMALL.items()] + ["--dataset=toy", f"--data_path={toy}"]
+    assert main([*words, "--title_field=genre", f"--output_dir={tmp_path / 'run'}"]) == 2
+    assert "toy.item, line 1:" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
