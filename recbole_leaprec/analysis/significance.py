@@ -43,7 +43,7 @@ def paired_test(differences: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
     if len(differences) == 1:
         return float(differences[0]), float("nan")
-    if np.ptp(differences) == 0:  # all users have the same difference
+    if np.ptp(differences) <= 1e-12 * np.abs(differences).max():  # all users have the same difference
         return float(differences[0]), 0.0
     return float(differences.mean()), float(stats.ttest_1samp(differences, 0).pvalue)
 

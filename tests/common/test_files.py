@@ -72,7 +72,7 @@ def test_of_two_commands_with_one_folder_the_second_is_refused(toy, tmp_path, mo
 def test_new_folders_of_one_second_are_different_and_are_there(tmp_path, monkeypatch):
     """Issue 21, 3: two `shift` in one second shared a default folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("recbole_leaprec.common.files.time.strftime", lambda form: "20240101-120000")
+    monkeypatch.setattr("recbole_leaprec.common.files.time.strftime", lambda *_: "20240101-120000")
     folders = [new_folder("shift") for _ in range(3)]
     assert [folder.name for folder in folders] == [
         "shift-20240101-120000", "shift-20240101-120000-2", "shift-20240101-120000-3",
@@ -83,7 +83,7 @@ def test_new_folders_of_one_second_are_different_and_are_there(tmp_path, monkeyp
 def test_two_shifts_of_one_second_have_a_folder_each_and_one_that_fails_leaves_none(toy, tmp_path, monkeypatch, capsys):
     """Issue 21, 3."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("recbole_leaprec.common.files.time.strftime", lambda form: "20240101-120000")
+    monkeypatch.setattr("recbole_leaprec.common.files.time.strftime", lambda *_: "20240101-120000")
     for _ in range(2):
         assert main(["shift", *toy_words(toy), "--longest=5", "--window=2"]) == 0
     assert main(["shift", *toy_words(toy), "--category_field=nonsense"]) == 2

@@ -63,7 +63,7 @@ def content(path: Path) -> object:
     """What a file says, but for how long something took."""
     if path.suffix != ".csv":
         return path.read_bytes()
-    return pd.read_csv(path).drop(columns=["seconds"], errors="ignore").to_dict("records")
+    return pd.read_csv(path, keep_default_na=False).drop(columns=["seconds"], errors="ignore").to_dict("records")
 
 
 def figures(path: Path) -> object:

@@ -315,7 +315,7 @@ def search_with_kills(folder: Path, seed: int, kills: int = 2) -> tuple[int, int
             process.kill()
             process.communicate()
             killed += 1
-            for path in [*out.rglob("*.json"), *out.rglob("*.yaml")]:
+            for path in [*out.glob("*.json"), *out.glob("*.yaml"), *out.glob("trials/*/*.json")]:
                 assert yaml.safe_load(path.read_text()) is not None, path
             kept |= _records(out, "finished")
             continue
