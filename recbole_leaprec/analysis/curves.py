@@ -65,7 +65,7 @@ class Curve:
         """Seconds of reranking at each lambda, `[L]`."""
         return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
 
-    @property
+    @cached_property
     def by_seed(self) -> dict[int, Curve]:
         """A curve of each seed alone."""
         return {run.info["config"]["seed"]: replace(self, runs=[run]) for run in self.runs}
