@@ -117,6 +117,13 @@ def test_a_mixture_has_the_s_kl_that_was_asked_for(finished_study):
     assert curve.at_skl(least - 1e-3) is None
 
 
+def test_differences_that_are_equal_but_for_rounding_are_equal():
+    assert paired_test(np.array([0.1, 0.1 + 1e-17, 0.1 - 1e-17]) * 3) == (pytest.approx(0.3), 0.0)
+    mean, p = paired_test(np.array([0.1, 0.1 + 1e-9, 0.1 - 1e-9]))
+    assert 0 < p < 1e-6
+    assert mean == pytest.approx(0.1)
+
+
 def test_paired_test_and_holm_are_those_of_the_textbook():
     draw = np.random.default_rng(5)
     for users in (2, 3, 50):
