@@ -32,6 +32,11 @@ def save_checkpoint(path: Path, content: dict[str, Any], mark: str = FORMAT) -> 
             raise OSError(f"{path} could not be written: {in_words(error)}; is the disk full?") from error
 
 
+def save_lambda(path: Path, content: dict[str, Any], lam: float) -> None:
+    """Write a checkpoint with the lambda that was found for it, so that its lists need no data to find it."""
+    save_checkpoint(path, {**content, "config": {**content["config"], "rerank_lambda": lam, "target_skl": None}})
+
+
 def load_checkpoint(
     path: str | Path, device: torch.device | str = "cpu", marks: Sequence[str] = (FORMAT, *EARLIER)
 ) -> dict[str, Any]:

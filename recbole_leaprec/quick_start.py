@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recbole_leaprec.checkpoint import save_checkpoint
+from recbole_leaprec.checkpoint import save_lambda
 from recbole_leaprec.common.did_you_mean import unknown_name
 from recbole_leaprec.common.files import write_json
 from recbole_leaprec.common.interrupt import leaving
@@ -98,9 +98,8 @@ def train_and_measure(
         run.timing["training"] = time.perf_counter() - started
         best = trainer.load(trainer.saved_model_file)
         result = run.evaluate(trainer)
-        if run.config["target_skl"] is not None:  # from now on the model has the lambda, and needs no data to find it
-            found = {"rerank_lambda": result["rerank"][0]["lambda"], "target_skl": None}
-            save_checkpoint(Path(trainer.saved_model_file), {**best, "config": {**best["config"], **found}})
+        if run.config["target_skl"] is not None:
+            save_lambda(Path(trainer.saved_model_file), best, result["rerank"][0]["lambda"])
     result["backbone"] = {"valid": trainer.best_valid_result, **result["backbone"]}
     result["best_epoch"], result["epochs"] = best["epoch"], len(trainer.train_loss_dict)
     write_json(run.folder / "result.json", result)

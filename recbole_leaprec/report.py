@@ -60,7 +60,8 @@ def report(
     if not of_study:
         to_come = {folder: [_Reranked.by(by_reranker, labels[folder], folder / "model.pth")] for folder in to_measure}
         there = {folder: [run.reranked for run in loaded] for folder, loaded in runs.items()}
-        _check_reranked([one for folder in paths for one in {**to_come, **there}[folder]])
+        known = to_come | there
+        _check_reranked([one for folder in paths for one in known[folder]])
     with taken(out.parent):
         _check_out(out)
         if of_study:

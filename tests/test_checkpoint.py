@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from recbole_leaprec import evaluate, run_leaprec
-from recbole_leaprec.checkpoint import load_checkpoint
+from recbole_leaprec.checkpoint import load_checkpoint, save_lambda
 from recbole_leaprec.cli import main
 from tests.toy import SMALL, write_dataset
 
@@ -43,6 +43,15 @@ def test_evaluate_takes_another_reranker_list_length_and_metric(run, tmp_path):
     again = evaluate(folder / "model.pth", changes)
     assert set(again["backbone"]["test"]) == {"mrr@3", "skl@3"}
     assert again["rerank"][0]["test"] == again["backbone"]["test"]
+
+
+def test_a_checkpoint_keeps_the_lambda_that_was_found_for_it(run, tmp_path):
+    content = load_checkpoint(run[0] / "model.pth")
+    content["config"]["target_skl"] = 0.2
+    save_lambda(tmp_path / "model.pth", content, 0.45)
+    kept = load_checkpoint(tmp_path / "model.pth")
+    assert kept["config"] == {**content["config"], "rerank_lambda": 0.45, "target_skl": None}
+    assert all(torch.equal(kept["state_dict"][name], value) for name, value in content["state_dict"].items())
 
 
 @pytest.mark.parametrize("write", [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -66,9 +66,18 @@ class Curve:
         return np.mean([[run.seconds[run.place[self.reranker, lam]] for lam in self.lambdas] for run in self.runs], axis=0)
 
     @cached_property
-    def by_seed(self) -> dict[int, Curve]:
-        """A curve of each seed alone."""
-        return {run.info["config"]["seed"]: replace(self, runs=[run]) for run in self.runs}
+    def means_by_seed(self) -> dict[int, np.ndarray]:
+        """Means over the users for each seed alone: of the model's own ranking, then of each lambda, `[L+1, metric]`."""
+        points = [(BASE, 0.0), *((self.reranker, lam) for lam in self._own_lambdas)]
+        return {
+            run.info["config"]["seed"]: np.stack([run.figures[run.place[point]].mean(-1) for point in points])
+            for run in self.runs
+        }
+
+    @property
+    def _own_lambdas(self) -> list[float]:
+        """The lambdas of its points beside the model's own ranking."""
+        return [] if self.reranker == BASE else self.lambdas
 
     def at_skl(self, level: float) -> np.ndarray | None:
         """Metrics of every user where the mean S_KL is `level`, `[metric, U]`.
@@ -77,15 +86,19 @@ class Curve:
         probability that makes the mean S_KL the level; the metrics are the expected ones. If the model's own ranking is
         calibrated enough, its metrics are returned. None if no lambda reaches the level.
         """
-        points = [self.base, *(self.figures if self.reranker != BASE else [])]
-        skl = [point[_SKL].mean() for point in points]
-        if skl[0] <= level:
-            return points[0]
-        for number in range(1, len(points)):
-            if skl[number] <= level:
-                share = (skl[number - 1] - level) / (skl[number - 1] - skl[number])
-                return (1 - share) * points[number - 1] + share * points[number]
-        return None
+        return _at_skl([self.base, *(self.figures if self._own_lambdas else [])], level)
+
+
+def _at_skl(points: Sequence[np.ndarray], level: float) -> np.ndarray | None:
+    """`Curve.at_skl` of metrics of users `[metric, U]`, or of their means `[metric]`, at each point of a curve."""
+    skl = [point[_SKL].mean() for point in points]
+    if skl[0] <= level:
+        return points[0]
+    for number in range(1, len(points)):
+        if skl[number] <= level:
+            share = (skl[number - 1] - level) / (skl[number - 1] - skl[number])
+            return (1 - share) * points[number - 1] + share * points[number]
+    return None
 
 
 def curve_table(curves: Sequence[Curve], samples: int = RESAMPLES) -> pd.DataFrame:
@@ -151,9 +164,9 @@ _COMPARED = [
 
 def _differences_by_seed(curve: Curve, reference: Curve, level: float) -> np.ndarray:
     """How far the means over users are apart for each seed that both have and that reaches the level, `[S, metric]`."""
-    ours, theirs = reference.by_seed, curve.by_seed
-    pairs = [(theirs[seed].at_skl(level), ours[seed].at_skl(level)) for seed in ours if seed in theirs]
-    found = [one.mean(-1) - other.mean(-1) for one, other in pairs if one is not None and other is not None]
+    ours, theirs = reference.means_by_seed, curve.means_by_seed
+    pairs = [(_at_skl(list(theirs[seed]), level), _at_skl(list(ours[seed]), level)) for seed in ours if seed in theirs]
+    found = [one - other for one, other in pairs if one is not None and other is not None]
     return np.array(found).reshape(len(found), len(METRICS))
 
 

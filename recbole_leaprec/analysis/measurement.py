@@ -132,6 +132,8 @@ def _check_info(info: Any) -> None:
     for key in (*PROTOCOL_KEYS, "title_field"):
         if key not in info["config"]:
             raise ValueError(f"its config lacks {key}")
+    if type(info["config"].get("seed")) is not int:
+        raise ValueError("the seed in its config is missing, or no whole number")
 
 
 def _check_arrays(made: Measurement) -> None:

@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 RETRIES = 10
 """How many times a training may lose workers before it fails."""
 
-OWN_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, torch.OutOfMemoryError)
-"""What comes of the data, the settings or a fault of ours, and would come again. A worker whose peer is lost gets another error."""
+OWN_ERRORS = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, torch.OutOfMemoryError, OSError
+)  # fmt: skip
+"""What comes of the data, the settings, a full disk or a fault of ours, and would come again."""
+
+LOST_PEER = (ConnectionError, TimeoutError)
+"""What a worker may get if another one is lost: kinds of OSError."""
 
 SCRATCH = ".ray-train-"
 """The prefix of a temporary folder that exists inside the folder of a run while workers train."""
@@ -104,7 +109,7 @@ def fit_in_parallel(
             raise KeyboardInterrupt from stopped
         except TrainingFailedError as error:
             raise ValueError(
-                f"the training in {folder} lost workers more than {RETRIES} times; the last time: {_last_line(error)}"
+                f"the training in {folder} failed more than {RETRIES} times; the last time: {_last_line(error)}"
             ) from error
         if (Path(scratch) / ERROR).is_file():
             raise ValueError((Path(scratch) / ERROR).read_text(encoding="utf-8"))
@@ -117,6 +122,8 @@ def _work(given: dict[str, Any]) -> None:
         return
     try:
         _train(given)
+    except LOST_PEER:
+        raise
     except OWN_ERRORS as error:
         error_file.write_text(str(error) if isinstance(error, ValueError) else in_words(error), encoding="utf-8")
         raise

@@ -94,6 +94,9 @@ class Service:
         self._recommender, self.limits = recommender, limits or Limits()
         self._tokens, self._names = recommender.dataset.items, recommender.dataset.names
         self._category_ids = {name: number for number, name in enumerate(recommender.categories.names)}
+        # Plain lists have no lambda, so requests for other lists get that of the model.
+        plain = recommender.reranking.method == "none"
+        self._lambda = recommender.config["rerank_lambda"] if plain else recommender.reranking.lam
         self._reranking(recommender.reranking.method, None)
 
     @property
@@ -102,7 +105,7 @@ class Service:
         return ModelInfo(
             model=own.config["model"], dataset=own.config["dataset"], version=recbole_leaprec.__version__,
             items=len(self._tokens) - 1, categories=list(own.categories.names), titles=self._names is not None, k=own.k,
-            reranker=own.reranking.method, rerank_lambda=own.reranking.lam, rerankers=SERVED, limits=asdict(self.limits),
+            reranker=own.reranking.method, rerank_lambda=self._lambda, rerankers=SERVED, limits=asdict(self.limits),
         )  # fmt: skip
 
     def warm_up(self) -> None:
@@ -201,9 +204,7 @@ class Service:
             if method in RERANKERS:
                 raise Refused(f"reranker {method!r} is not served: {SLOW}. What is: {', '.join(SERVED)}")
             raise Refused(unknown_name("reranker", method, SERVED))
-        if lam is None:  # plain lists have no lambda to take over
-            lam = self._recommender.config["rerank_lambda"] if own.method == "none" else own.lam
-        return replace(own, method=method, lam=lam)
+        return replace(own, method=method, lam=self._lambda if lam is None else lam)
 
     def _preference(self, shares: dict[str, float]) -> Tensor:
         for name in shares:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recbole_leaprec.checkpoint import load_checkpoint, save_lambda
 from recbole_leaprec.cluster import check_room, connected, interrupts_as_before
 from recbole_leaprec.common.defaults import TRIALS
 from recbole_leaprec.common.files import taken, write_json
@@ -102,6 +103,7 @@ def tune(
         raise ValueError(f"no trial of {folder} came to a validation; {folder / 'trials.csv'} says why")
     if not interrupted:
         result["test"] = _test(folder, result["best"], settings, show)
+        _keep_lambda(folder / "best" / "model.pth", result["best"]["lambda"], result["test"])
     write_json(folder / "search.json", result)
     return result
 
@@ -120,6 +122,15 @@ def _test(folder: Path, best: dict[str, Any], settings: SearchSettings, show_pro
         changes["rerank_lambda"] = best["lambda"]
     shutil.rmtree(folder / "best" / "test", ignore_errors=True)
     return evaluate(folder / "best" / "model.pth", changes)
+
+
+def _keep_lambda(checkpoint: Path, best: float | None, test: dict[str, Any]) -> None:
+    """Write the lambda of the search, or the one that `target_skl` found, into the winner's checkpoint."""
+    content = load_checkpoint(checkpoint)
+    if best is None and content["config"]["target_skl"] is not None:
+        best = test["rerank"][0]["lambda"]
+    if best is not None:
+        save_lambda(checkpoint, content, best)
 
 
 def _run(settings: SearchSettings, show_progress: bool) -> bool:

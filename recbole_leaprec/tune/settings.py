@@ -87,7 +87,7 @@ class SearchSettings:
         parse_objective(text, metrics)
         with run_log(config):
             # A mistake in the dataset would make every trial fail, and all trials would download it at the same time.
-            read_dataset(config)
+            read_dataset(config).item_names()
         return cls(shared, text, metrics, trials, search, early_stopping, concurrent, cpus, gpus, str(folder), distributions)
 
     @classmethod

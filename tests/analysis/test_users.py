@@ -123,6 +123,15 @@ def test_a_measurement_that_was_cut_off_is_named(trained, tmp_path):
             Measurement.load(tmp_path / FILE)
 
 
+@pytest.mark.parametrize("seed", [None, [1], True, "2020"])
+def test_a_measurement_whose_seed_was_changed_is_named(trained, tmp_path, seed):
+    measured = measure(trained[0], {}, {"output_dir": str(tmp_path / "out")})
+    measured.info["config"]["seed"] = seed
+    measured.save(tmp_path / FILE)
+    with pytest.raises(ValueError, match=r"measured\.npz .*the seed in its config"):
+        Measurement.load(tmp_path / FILE)
+
+
 def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp_path, capsys):
     checkpoint, _ = trained
     out = tmp_path / "out"

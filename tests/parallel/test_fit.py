@@ -94,7 +94,12 @@ def test_a_worker_that_is_lost_costs_time_and_a_training_can_go_on_in_one_proces
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("error", "told"), [(ValueError("no more of this"), "^no more of this$"), (KeyError("genre"), "^KeyError 'genre'")]
+    ("error", "told"),
+    [
+        (ValueError("no more of this"), "^no more of this$"),
+        (KeyError("genre"), "^KeyError 'genre'"),
+        (OSError(28, "No space left on device"), "No space left on device$"),
+    ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_worker_and_not_tried_again(toy, tmp_path, error, told):
     tries = tmp_path / "tries"

@@ -90,6 +90,7 @@ def test_a_request_to_a_service_of_plain_lists_is_calibrated_with_the_configured
     default, told = service.answer([service.recommend_wish(body) for body in bodies])
     plain = service.answer([service.recommend_wish(RecommendBody(history=history))])[0]
     assert items(default) == items(told) != items(plain)
+    assert service.info.rerank_lambda == 0.3
 
 
 def test_a_user_without_a_known_item_gets_what_is_popular(service):

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recbole_leaprec import run_leaprec
+from recbole_leaprec.checkpoint import load_checkpoint
 from recbole_leaprec.cli import main
 from recbole_leaprec.config import LeapRecConfig
 from recbole_leaprec.trainer import LeapRecTrainer
@@ -31,6 +32,7 @@ from recbole_leaprec.tune.progress import LiveTable
 from recbole_leaprec.tune.records import collect
 from recbole_leaprec.tune.settings import SearchSettings
 from recbole_leaprec.tune.space import Distribution, read_space
+from tests.toy import SMALL
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = ["hit@10", "ndcg@10", "skl@10", "ckl@10"]
@@ -226,7 +228,8 @@ def test_the_winner_is_kept_and_evaluated_on_test_at_its_lambda(searched):
     best = result["best"]
     assert result["test"]["rerank"][0]["lambda"] == best["lambda"]
     assert sorted(path.name for path in folder.glob("trials/*/model.pth")) in ([], ["model.pth"])
-    assert (folder / "best" / "model.pth").is_file()
+    kept = load_checkpoint(folder / "best" / "model.pth")["config"]
+    assert (kept["rerank_lambda"], kept["target_skl"]) == (best["lambda"], None)  # lists are made with it, without data
     assert not any("test" in key for path in folder.glob("trials/*/trial.json") for key in json.loads(path.read_text()))
     assert json.loads((folder / "search.json").read_text())["best"] == best
     assert "ndcg@10" in (folder / "trials.html").read_text()[-5000:]
@@ -403,6 +406,15 @@ def test_what_would_fail_every_trial_is_said_before_any(tmp_path, options, messa
     space = space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n")
     with pytest.raises(ValueError, match=re.escape(message)):
         tune(space, tmp_path / "out", **{"config_dict": {**QUICK, "metrics": ["NDCG", "GAUC"]}, **options})
+    assert not (tmp_path / "out").exists()
+
+
+def test_titles_that_cannot_be_read_are_told_before_any_trial(tmp_path, toy):
+    path = toy / "toy" / "toy.item"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    given = {**SMALL, "dataset": "toy", "data_path": str(toy), "title_field": "genre"}
+    with pytest.raises(ValueError, match=r"toy\.item, line 1:"):
+        tune(space_file(tmp_path, "gamma: {choice: [0.0, 0.1]}\n"), tmp_path / "out", config_dict=given)
     assert not (tmp_path / "out").exists()
 
 
