@@ -14,7 +14,7 @@ ABOUT = {
     "ml-1m-study": (None, "every reranker and ablation, tested at equal S_KL; where it agrees with the paper and where not"),
     "ml-1m-beyond": (None, "softmax and `setwise` against the authors' own checkpoint, three seeds"),
     "ml-1m-backbones": (None, "SASRec, GRU4Rec, Caser and BERT4Rec with and without the CD loss"),
-    "ml-1m-rerankers": (None, "nine rerankers, five lambdas, times"),
+    "ml-1m-rerankers": (None, "the plain ranking and six rerankers, five lambdas, times"),
     "ml-100k-models": (None, "what works, and how long an epoch takes"),
     "train": ("Training", "an epoch against RecBole's"),
     "data": ("Preparing the data", "time and memory against RecBole's"),
