@@ -86,12 +86,19 @@ def with_links_from_here(text: str, folder: str) -> str:
 
 
 def with_links_to_these(text: str, folder: Path) -> str:
-    """A page in `folder`, with its links to files in `results/` and `benchmarks/` changed to links to these pages."""
+    """A page in `folder`, with its links to files that are pages of the site under another name changed to these pages.
+
+    They are the files in `results/` and `benchmarks/`, and CONTRIBUTING.md.
+    """
 
     def link(found: re.Match[str]) -> str:
         path = (folder / found[1]).resolve()
-        if path.parent not in {ROOT / name for name in GROUPS.values()}:
+        if path == ROOT / "CONTRIBUTING.md":
+            page = ROOT / "docs" / "contributing" / "index.md"
+        elif path.parent in {ROOT / name for name in GROUPS.values()}:
+            page = ROOT / "docs" / "results" / path.name
+        else:
             return found[0]
-        return f"]({os.path.relpath(ROOT / 'docs' / 'results' / path.name, folder)}{found[2] or ''})"
+        return f"]({os.path.relpath(page, folder)}{found[2] or ''})"
 
     return re.sub(r"\]\(([^)\s#:]+\.md)(#[^)\s]*)?\)", link, text)

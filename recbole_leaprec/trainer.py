@@ -6,7 +6,7 @@ The loop over epochs, early stopping and the log lines with their times are RecB
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +78,10 @@ class LeapRecTrainer(CompatTrainer):
 
         # None: not where there is no terminal to wipe the bar from again.
         bar = tqdm(train_data, desc=f"epoch {epoch_idx}", leave=False, disable=None if show_progress else True)
-        batches = giving_back(bar) if self.device.type == "cpu" else bar
-        return super()._train_epoch(batches, epoch_idx, loss_with_preference)
+        return super()._train_epoch(self._giving_back(bar), epoch_idx, loss_with_preference)
+
+    def _giving_back(self, batches: Iterable[Any]) -> Iterable[Any]:
+        return giving_back(batches) if self.device.type == "cpu" else batches
 
     def _valid_epoch(self, valid_data, show_progress=False):
         # Without a bar: it would stay on the screen, one per epoch.
@@ -113,7 +115,8 @@ class LeapRecTrainer(CompatTrainer):
             self.item_tensor = eval_data.dataset.get_item_feature().to(self.device)
         counted = self.eval_collector.data_struct
         collector = RerankingCollector(self.config, self.evaluator, self.categories, rerankings, counted, per_user)
-        for batch in tqdm(eval_data, desc="evaluating", unit="batch", disable=not show_progress):
+        bar = tqdm(eval_data, desc="evaluating", unit="batch", disable=not show_progress)
+        for batch in self._giving_back(bar):
             interaction, scores, positive_u, positive_i = self._full_sort_batch_eval(batch)
             self.add_preferences(interaction, collector)
             collector.eval_batch_collect(scores, interaction, positive_u, positive_i)

@@ -1,6 +1,7 @@
 """A training that was killed goes on where it was, and ends as if nothing had happened."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from recbole_leaprec import run_leaprec
 from recbole_leaprec.cli import main
 from recbole_leaprec.quick_start import resume
 from recbole_leaprec.training_state import STATE
+from tests.fuzz.cases import FUZZED
 from tests.toy import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -112,9 +114,13 @@ def kill_and_resume(toy, folder, kind, seed, kills=4):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", range(int(os.environ.get("LEAPREC_KILLED_TRAININGS", "1"))))
 @pytest.mark.parametrize("kind", ["softmax, cosine", "GRU4RecCD", "BERT4RecCD"])
-def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(toy, tmp_path, kind):
-    kills, same = kill_and_resume(toy, tmp_path, kind, seed=kind)
+def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(
+    toy, tmp_path, record_property, kind, number
+):
+    kills, same = kill_and_resume(toy, tmp_path, kind, seed=f"{kind} {number}")
+    record_property(FUZZED, f"{kind}, training {number}: {kills} kills")
     assert kills
     assert same
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-EVERY = 10
-"""Memory is given back after this many batches. After each batch, this would take a quarter of the time of a training.
+EVERY = 3
+"""Memory is given back after this many batches.
 
-The next batch would ask for the same memory again.
+More often would cost more time: after every batch, a quarter of the time of a training, because the next batch asks for the
+same memory again.
 """
 
 
@@ -18,7 +19,8 @@ def giving_back(batches: Iterable[Any]) -> Iterator[Any]:
     """The same batches. After every `EVERY` batches, freed memory is given back to the system.
 
     Some batches leave holes in the C library's memory, and the next ones do not fit into them. Without this, a training on
-    ML-1M needs more memory with every epoch: 670 MB after the first, 780 MB after the third.
+    ML-1M needs more memory with every epoch (670 MB after the first, 780 MB after the third), and an evaluation after it yet
+    more.
     """
     for number, batch in enumerate(batches, 1):
         yield batch

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BATCHES_PER_POOL = 32
 """Windows are sorted by length inside random pools of this many batches, so that short ones need little padding."""
 
-POSITIONS, SCORES = 2**15, 2**23
+POSITIONS, SCORES = 2**14, 2**23
 """How many positions of histories are encoded, and how many scores are computed, at a time in evaluation.
 
 Larger batches are hardly faster, and they would take most of an evaluation's memory.
