@@ -116,9 +116,7 @@ def kill_and_resume(toy, folder, kind, seed, kills=4):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(int(os.environ.get("LEAPREC_KILLED_TRAININGS", "1"))))
 @pytest.mark.parametrize("kind", ["softmax, cosine", "GRU4RecCD", "BERT4RecCD"])
-def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(
-    toy, tmp_path, record_property, kind, number
-):
+def test_trainings_that_are_killed_at_random_moments_end_with_the_same_metrics(toy, tmp_path, record_property, kind, number):
     kills, same = kill_and_resume(toy, tmp_path, kind, seed=f"{kind} {number}")
     record_property(FUZZED, f"{kind}, training {number}: {kills} kills")
     assert kills
