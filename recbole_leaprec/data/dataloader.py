@@ -63,7 +63,7 @@ class AllPositionsDataLoader(AbstractDataLoader):
         return negatives
 
     def _init_batch_size_and_step(self):
-        self.step = self.config["train_batch_size"]
+        self.step = min(self.config["train_batch_size"], self.sample_size)
         self.set_batch_size(self.step)
 
     def __iter__(self):

@@ -17,7 +17,7 @@ from recbole_leaprec.common.reading import parse_yaml, read_settings
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
 from recbole_leaprec.settings.dropout import AUTO
 from recbole_leaprec.settings.lr_schedule import SCHEDULES
-from recbole_leaprec.settings.recbole_keys import is_interval, is_number, is_whole, kind_of, recbole_defaults
+from recbole_leaprec.settings.recbole_keys import LARGEST, is_interval, is_number, is_whole, kind_of, recbole_defaults
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Inside the package in a wheel, beside it in a checkout.
@@ -43,12 +43,8 @@ class Key:
     valid: Callable[[Any], bool]
 
 
-_LARGEST = 2**62
-"""A bound of numbers, because torch takes only whole numbers of 64 bits."""
-
-
 def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
-    return lambda value: is_number(value) and abs(value) < _LARGEST and valid(value)
+    return lambda value: is_number(value) and abs(value) < LARGEST and valid(value)
 
 
 def _text_or_none(value: Any) -> bool:
@@ -56,7 +52,7 @@ def _text_or_none(value: Any) -> bool:
 
 
 def _positive_int(value: Any) -> bool:
-    return is_whole(value) and value >= 1
+    return is_whole(value) and 1 <= value < LARGEST
 
 
 def _intervals(value: Any) -> bool:
@@ -309,7 +305,7 @@ def check_alike(configs: Mapping[str, Mapping[str, Any]], remedy: str) -> None:
 
 def check_count(name: str, value: Any) -> None:
     """Raise ValueError unless the value is a whole number, 1 or more."""
-    if not _positive_int(value):
+    if not is_whole(value) or value < 1:
         raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
 

@@ -70,12 +70,16 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+LARGEST = 2**62
+"""A bound of numbers that torch is given, because it takes only whole numbers of 64 bits."""
+
+
 def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def whole(least: int) -> Kind:
-    return Kind(f"a whole number, {least} or more", lambda value: is_whole(value) and value >= least)
+    return Kind(f"a whole number, {least} or more", lambda value: is_whole(value) and least <= value < LARGEST)
 
 
 def _list_of(kind: Kind, told: str) -> Kind:

@@ -9,21 +9,30 @@ import pytest
 
 from recbole_leaprec.common import memory
 
+MIB = 2**20
 
-def test_batches_are_the_same_and_memory_is_given_back_every_tenth(monkeypatch):
+
+def test_batches_are_the_same_and_memory_is_given_back_when_the_process_has_grown(monkeypatch):
     seen = []
-    monkeypatch.setattr(memory, "give_back", lambda: seen.append("gave back"))
-    for batch in memory.giving_back(range(25)):
+    held = iter([10, 4, 60, 55, 60, 63])  # before and after what is given back, twice; then no growth
+    monkeypatch.setattr(memory, "SLACK", 8 * MIB)
+    monkeypatch.setattr(memory, "resident", lambda: next(held) * MIB)
+    monkeypatch.setattr(memory, "_malloc_trim", lambda: lambda pad: seen.append("gave back"))
+    for batch in memory.giving_back(range(4)):
         seen.append(batch)
-    assert seen == [*range(10), "gave back", *range(10, 20), "gave back", *range(20, 25)]
+    assert seen == [0, "gave back", 1, "gave back", 2, 3]
+    assert list(held) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_memory_that_a_process_holds():
+    before = memory.resident()
+    block = b"1" * (64 * MIB)
+    assert len(block) * 0.9 < memory.resident() - before < len(block) * 1.5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_was_freed_is_given_back():
-    def held() -> int:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096
-
     if not memory._malloc_trim():
         pytest.skip("not glibc")
     libc = ctypes.CDLL(None)
@@ -34,12 +43,12 @@ def test_what_was_freed_is_given_back():
         ctypes.memset(block, 1, 100_000)
     for block in blocks[:-1]:
         libc.free(block)
-    before = held()
-    memory.give_back()
-    assert held() < before - 100_000_000
+    before = memory.resident()
+    assert list(memory.giving_back([1])) == [1]
+    assert memory.resident() < before - 100_000_000
     libc.free(blocks[-1])
 
 
 def test_without_glibc_nothing_happens(monkeypatch):
     monkeypatch.setattr(memory, "_malloc_trim", lambda: None)
-    memory.give_back()
+    assert list(memory.giving_back(range(3))) == [0, 1, 2]

@@ -23,6 +23,12 @@ def test_every_training_position_is_a_target_once_an_epoch(prepare, length):
         assert sorted(seen) == training_targets(dataset)
 
 
+def test_a_batch_size_above_the_data_makes_one_batch(prepare):
+    _, dataset, (train, _, _) = prepare(train_batch_size=2**61)
+    (batch,) = train
+    assert (batch["item_id"] != 0).sum() == len(training_targets(dataset))
+
+
 def test_a_batch_holds_inputs_targets_and_negatives_that_belong_together(prepare):
     _, dataset, (train, _, _) = prepare()
     items, offsets = dataset.sequences.items, dataset.sequences.offsets
