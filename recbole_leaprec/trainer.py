@@ -23,6 +23,7 @@ from recbole_leaprec.data.frozen import freeze
 from recbole_leaprec.evaluator import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
 from recbole_leaprec.model.cd_mixin import PREFERENCE
+from recbole_leaprec.model.fast import matmul_precision
 from recbole_leaprec.reranking.lists import SHORT_LISTS
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.settings.lr_schedule import SCHEDULES
@@ -78,7 +79,8 @@ class LeapRecTrainer(CompatTrainer):
 
         # None: not where there is no terminal to wipe the bar from again.
         bar = tqdm(train_data, desc=f"epoch {epoch_idx}", leave=False, disable=None if show_progress else True)
-        return super()._train_epoch(self._giving_back(bar), epoch_idx, loss_with_preference)
+        with matmul_precision(self.config["matmul_precision"]):
+            return super()._train_epoch(self._giving_back(bar), epoch_idx, loss_with_preference)
 
     def _giving_back(self, batches: Iterable[Any]) -> Iterable[Any]:
         return giving_back(batches) if self.device.type == "cpu" else batches

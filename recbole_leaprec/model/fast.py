@@ -24,6 +24,17 @@ def speed_up(model: nn.Module) -> None:
                 setattr(module, name, FusedEncoder(child))
 
 
+@contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Matrix products of float32 in another precision inside of this; see `PRECISIONS`."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 class FastDropout(nn.Dropout):
     """Dropout that draws 16 random bits per element. PyTorch's dropout takes several times as long on a CPU.
 

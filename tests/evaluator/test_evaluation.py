@@ -211,6 +211,23 @@ def test_the_preference_can_be_that_of_training_items_alone(make_trainer):
                 assert p == pytest.approx(reference.preference([distributions[i] for i in trained[user]], 0.5), abs=1e-6)
 
 
+def test_the_precision_of_matrix_products_is_set_in_training_alone(make_trainer, monkeypatch):
+    trainer, train, valid, _ = make_trainer(matmul_precision="medium", epochs=2)
+    calculate_loss, seen = trainer.model.calculate_loss, set()
+    monkeypatch.setattr(
+        trainer.model,
+        "calculate_loss",
+        lambda batch: seen.add(torch.get_float32_matmul_precision()) or calculate_loss(batch),
+    )
+    predict = trainer.model.full_sort_predict
+    scored = set()
+    monkeypatch.setattr(
+        trainer.model, "full_sort_predict", lambda batch: scored.add(torch.get_float32_matmul_precision()) or predict(batch)
+    )
+    trainer.fit(train, valid)
+    assert (seen, scored) == ({"medium"}, {"highest"})
+
+
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("constant", [0.01] * 4), ("cosine", [0.01, 0.00853553, 0.005, 0.00146447])]
 )
