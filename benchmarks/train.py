@@ -61,7 +61,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "GRU4RecCD, BPR": {"model": "GRU4RecCD"},
     "CaserCD, BPR": {"model": "CaserCD"},
     "BERT4RecCD": {"model": "BERT4RecCD"},
-    "LiGRCD, softmax over all (recipe best)": {"recipe": "best"},
+    "LiGRCD, softmax over all (recipe best), float32": {"recipe": "best", "matmul_precision": "highest"},
+    "LiGRCD, softmax over all (recipe best), bfloat16": {"recipe": "best", "matmul_precision": "medium"},
 }
 PRODUCTS = {
     "aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm", "aten::baddbmm", "aten::mkldnn_convolution", "aten::convolution_backward",

@@ -74,9 +74,12 @@ class _InPieces(torch.autograd.Function):
         total = output.new_zeros(())
         of_output, of_positive = torch.empty_like(output), torch.empty_like(positive)
         of_negatives = torch.zeros_like(negatives)
-        for rows in _pieces(len(output), len(negatives), output.device.type):
+        pieces = _pieces(len(output), len(negatives), output.device.type)
+        scores = output.new_empty(pieces[0].stop if pieces else 0, len(negatives))  # new memory per piece would cost time
+        for rows in pieces:
             outputs, positives = output[rows], positive[rows]
-            r_positive, r = (outputs * positives).sum(1), outputs @ negatives.T
+            r_positive = (outputs * positives).sum(1)
+            r = torch.mm(outputs, negatives.T, out=scores[: len(outputs)])
             if correction is not None:
                 r += correction
             if own is not None:

@@ -113,6 +113,7 @@ def test_a_training_that_is_interrupted_in_its_first_epoch_says_that_nothing_is_
 )
 def test_an_interrupted_tradeoff_says_what_is_left_and_how_to_go_on(toy, tmp_path, monkeypatch, capsys, place, left):
     """Issue 21, from the newcomer's list."""
+    monkeypatch.chdir(tmp_path)
     measuring = ["--lambdas=0,0.5", "--samples=5"]
     with monkeypatch.context() as patch:
         interrupt_at(patch, place)
