@@ -79,10 +79,9 @@ def _restore_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) 
         raise ValueError("the settings of its optimizer are not what they should be")
     for parameter, state in optimizer.state.items():
         for name, value in state.items():
-            if isinstance(value, torch.Tensor) and value.shape not in (parameter.shape, torch.Size([])):
-                raise ValueError(f"{name!r} of its optimizer has the shape {tuple(value.shape)}, which fits no parameter")
-            number = torch.as_tensor(value)
-            if not torch.isfinite(number).all() or (name in _NOT_NEGATIVE and bool((number < 0).any())):
+            if not isinstance(value, torch.Tensor) or value.shape not in (parameter.shape, torch.Size([])):
+                raise ValueError(f"{name!r} of its optimizer is no tensor that fits a parameter")
+            if not torch.isfinite(value).all() or (name in _NOT_NEGATIVE and bool((value < 0).any())):
                 raise ValueError(f"{name!r} of its optimizer holds numbers that no training ends with")
 
 

@@ -164,6 +164,7 @@ def test_a_state_that_somebody_has_altered_is_refused_with_its_name(toy, tmp_pat
     for change in (
         {"epoch": "x"}, {"epoch": 5}, {"best_valid_result": torch.zeros(0)}, {"cur_step": [1]}, {"train_loss": {}}, {"random": {}},
         {"optimizer": {**optimizer, "param_groups": [group]}}, {"optimizer": {**optimizer, "state": {**optimizer["state"], 0: first}}},
+        {"optimizer": {**optimizer, "state": {**optimizer["state"], 0: {**optimizer["state"][0], "exp_avg_sq": [1.0]}}}},
         {"dataset": {**content["dataset"], "users": torch.zeros(2)}},
     ):  # fmt: skip
         torch.save({**content, **change}, state)

@@ -129,6 +129,8 @@ def _check_info(info: Any) -> None:
     for name, kind in kinds.items():
         if not isinstance(info, dict) or not isinstance(info.get(name), kind):
             raise ValueError(f"its {name!r} is missing, or not what it should be")
+    if "\0" in info["checkpoint"]:
+        raise ValueError("its 'checkpoint' is no path")
     for key in (*PROTOCOL_KEYS, "title_field"):
         if key not in info["config"]:
             raise ValueError(f"its config lacks {key}")

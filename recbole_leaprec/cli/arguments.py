@@ -54,12 +54,16 @@ def normalised(argv: Iterable[str], flags: Collection[str] = ()) -> list[str]:
     return [*words, *options]
 
 
+STATE = "state"
+"""RecBole's key for how much is logged. Every command takes it, because `--state=debug` shows the traceback of an error."""
+
+
 def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collection[str] | None = None) -> dict[str, Any]:
     """The settings in the words that are left after a command has taken its own options. Names and values are checked.
 
     Args:
         options: the command's options; an error message may name the nearest one.
-        keys: the keys that the command takes; None for all keys of RecBole and the plugin.
+        keys: the keys that the command takes, beside `STATE`; None for all keys of RecBole and the plugin.
 
     Raises:
         ValueError: an unknown key, or a value that its key does not take.
@@ -81,7 +85,7 @@ def read_keys(words: Iterable[str], options: Collection[str] = (), keys: Collect
 
 def _check_names(names: Iterable[str], options: Collection[str], keys: Collection[str] | None) -> None:
     """ValueError for a name that is neither an option nor a key of the command, with the nearest name."""
-    known = {*options, *(known_keys() if keys is None else keys)}
+    known = {*options, STATE, *(known_keys() if keys is None else keys)}
     for name in names:
         if name in known or (keys is None and name.startswith("alias_of_")):
             continue

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from recbole_leaprec.cli.arguments import read_keys
+from recbole_leaprec.cli.arguments import STATE, read_keys
 from recbole_leaprec.cli.options import Checkpoint, Flag, Option
 from recbole_leaprec.common.files import check_checkpoint, new_folder, remove_empty
 from recbole_leaprec.settings.keys import PLUGIN_KEYS, default_settings
@@ -44,7 +44,10 @@ class Command(click.Command):
         return ctx.args
 
     def invoke(self, ctx: click.Context) -> Any:
-        ctx.params["keys"] = read_keys(ctx.args, [option.name or "" for option in self._options()], self.keys)
+        keys = read_keys(ctx.args, [option.name or "" for option in self._options()], self.keys)
+        if self.keys is not None and STATE not in self.keys:
+            keys.pop(STATE, None)
+        ctx.params["keys"] = keys
         for option in self._options():
             if option.needed and ctx.params[option.name or ""] is None:
                 raise ValueError(f"--{option.name}={option.type.name.upper()} is needed, {option.help}")

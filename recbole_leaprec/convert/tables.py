@@ -253,12 +253,23 @@ def as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
-        whole = values.to_pandas()
-        return pa.array([None if v != v else str(int(v)) if v == int(v) else repr(v) for v in whole], pa.string())
+        numbers = (None if one is None else float(one) for one in values.to_pylist())
+        return pa.array(
+            [None if v is None or v != v else str(int(v)) if v.is_integer() else repr(v) for v in numbers], pa.string()
+        )
     try:
         return values.cast(pa.string())
     except pa.ArrowNotImplementedError as error:
         raise ValueError(f"a column holds {values.type}, which is no text and no number: {error}") from error
+
+
+def is_missing(values: pa.Array) -> np.ndarray:
+    """Which values are missing, `[N]`. Nan counts as missing: `as_text` makes no text of it."""
+    if pa.types.is_dictionary(values.type) and pa.types.is_floating(values.type.value_type):
+        values = values.dictionary_decode()
+    if not values.null_count and not pa.types.is_floating(values.type):
+        return np.zeros(len(values), dtype=bool)
+    return values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
 
 
 def as_numbers(values: pa.Array) -> np.ndarray:

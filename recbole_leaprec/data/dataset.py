@@ -180,6 +180,14 @@ class SequenceDataset(CompatDataset):
             )
         self._reset_index()
 
+    def _normalize(self):
+        with _naming("normalize_field"):
+            super()._normalize()
+
+    def _discretization(self):
+        with _naming("discretization"):
+            super()._discretization()
+
     def _check_items_described(self) -> None:
         """Raise ValueError if the .item file lacks items: RecBole would silently drop their interactions."""
         known = set(self.item_feat[self.iid_field])
@@ -342,6 +350,15 @@ def _warnings_of(logger: logging.Logger) -> Iterator[list[str]]:
         yield told
     finally:
         logger.removeHandler(listener)
+
+
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """ValueErrors of RecBole begin with the key that they are about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from error
 
 
 def _told_fields(path: Path, config: Config) -> str:

@@ -85,13 +85,14 @@ def check_schema(schema: pa.Schema, path: str | Path) -> None:
         raise ValueError(
             f"histories file {path} has no column {', '.join(sorted(missing))}; it has {', '.join(schema.names)}, and needs {COLUMNS}"
         )
-    kind = schema.field(ITEMS).type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if not any(check(kind) for check in _HOLD_ITEMS):
-        raise ValueError(
-            f"histories file {path}: {ITEMS} has values of type {kind}; it needs {COLUMNS}, a row for each user and not for each item"
-        )
+    for name in {ITEMS, LEAVE_OUT} & set(schema.names):
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not any(check(kind) for check in _HOLD_ITEMS):
+            raise ValueError(
+                f"histories file {path}: {name} has values of type {kind}; it needs {COLUMNS}, a row for each user and not for each item"
+            )
 
 
 def _csv(path: Path) -> pa.csv.CSVStreamingReader:

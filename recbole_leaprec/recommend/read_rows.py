@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recbole_leaprec.convert.bad_lines import BadLines
-from recbole_leaprec.convert.tables import Table, as_numbers, as_text
+from recbole_leaprec.convert.tables import Table, as_numbers, as_text, is_missing
 from recbole_leaprec.convert.times import guess_form, read_times
 from recbole_leaprec.recommend.catalogue import ITEM, Catalogue, ItemIds
 from recbole_leaprec.recommend.histories import COLUMNS, ITEMS, USER, split_items
@@ -66,8 +66,8 @@ def _columns(
         values = [batch.column(batch.schema.get_field_index(column)) for column in columns]
         good = np.ones(len(batch), dtype=bool)
         for column, value in zip(columns, values, strict=True):
-            if column in (USER, ITEM, TIME) and value.null_count:
-                for place in np.flatnonzero(good & value.is_null().to_numpy(zero_copy_only=False)).tolist():
+            if column in (USER, ITEM, TIME):
+                for place in np.flatnonzero(good & is_missing(value)).tolist():
                     bad.add(None, f"no {column} in row {place + 1} of a block")
                     good[place] = False
         some = some or len(batch) > 0

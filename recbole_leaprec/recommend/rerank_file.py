@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from tqdm import tqdm
 
 from recbole_leaprec.common.defaults import LIST_LENGTH, MAX_BAD_LINES
@@ -23,7 +24,7 @@ from recbole_leaprec.common.parquet_folder import check_folders
 from recbole_leaprec.common.reading import read_all, reading
 from recbole_leaprec.convert.bad_lines import BadLines
 from recbole_leaprec.convert.catalogue import LIST, guess_separator, list_names, split_categories
-from recbole_leaprec.convert.tables import Table, as_text
+from recbole_leaprec.convert.tables import Table, as_text, is_missing
 from recbole_leaprec.recommend.catalogue import CATEGORIES, ITEM, Catalogue, ItemIds
 from recbole_leaprec.recommend.deal import deal
 from recbole_leaprec.recommend.parts import CANDIDATES, TASTES, Parts
@@ -181,9 +182,10 @@ def _read_items(table: Table, separator: str | None, bad: BadLines, show_progres
 
 def _item_frames(table: Table, separator: str | None, bad: BadLines, show_progress: bool) -> Iterator[pd.DataFrame]:
     for batch in table.batches([ITEM, CATEGORIES], bad, show_progress):
-        for _ in range(batch.column(0).null_count):
+        missing = is_missing(batch.column(0))
+        for _ in range(int(missing.sum())):
             bad.add(None, f"no {ITEM}")
-        batch = batch.filter(batch.column(0).is_valid())
+        batch = batch.filter(pa.array(~missing))
         values = batch.column(1).to_pylist()
         if separator is None:
             lists = any(isinstance(value, list) for value in values)

@@ -17,7 +17,7 @@ from recbole_leaprec.common.reading import parse_yaml, read_settings
 from recbole_leaprec.reranking.registry import ORDERS, RERANKERS
 from recbole_leaprec.settings.dropout import AUTO
 from recbole_leaprec.settings.lr_schedule import SCHEDULES
-from recbole_leaprec.settings.recbole_keys import LARGEST, is_interval, is_number, is_whole, kind_of, recbole_defaults
+from recbole_leaprec.settings.recbole_keys import LARGEST, PLAIN, is_interval, is_number, is_whole, kind_of, recbole_defaults
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Inside the package in a wheel, beside it in a checkout.
@@ -270,6 +270,8 @@ def check_values(settings: Mapping[str, Any]) -> None:
         kind = None if key is not None else kind_of(name)
         if kind is not None and not kind.valid(value):
             raise ValueError(f"{name} must be {kind.allowed}, got {value!r}")
+        if name in known_keys() and not PLAIN.valid(value):
+            raise ValueError(f"{name} must be {PLAIN.allowed}, got {value!r}")
 
 
 def is_text_key(name: str) -> bool:

@@ -90,6 +90,15 @@ def _one_of(*names: str) -> Kind:
     return Kind(f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value.lower() in names, text=True)
 
 
+def is_plain(value: Any) -> bool:
+    """Whether it can be written as JSON. Yaml also makes sets, bytes and dates."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and is_plain(one) for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, str | int | float)
+
+
 def is_interval(value: Any) -> bool:
     """Whether it is a text such as [4,inf) or (0,1];[3,4). If RecBole cannot read an interval, it keeps no rows at all."""
     return isinstance(value, str) and all(map(_is_one_interval, value.split(";")))
@@ -119,6 +128,7 @@ SHARE = Kind("a number in [0, 1]", lambda value: is_number(value) and 0 <= value
 TEXTS = _list_of(TEXT, "a list of texts")
 BY_NAME = Kind("a dict", lambda value: isinstance(value, dict) and all(isinstance(name, str) for name in value))
 ANYTHING = Kind("anything", lambda value: True)
+PLAIN = Kind("a number, a text, True, False, None, or a list or dict of these", is_plain)
 INTERVAL = Kind("an interval in quotes, such as [5,inf)", is_interval, text=True)
 
 # Keys whose default's type says too little, or for which RecBole also takes other kinds.

@@ -132,6 +132,14 @@ def test_a_measurement_whose_seed_was_changed_is_named(trained, tmp_path, seed):
         Measurement.load(tmp_path / FILE)
 
 
+def test_a_measurement_with_a_checkpoint_that_is_no_path_is_named(trained, tmp_path):
+    measured = measure(trained[0], {}, {"output_dir": str(tmp_path / "out")})
+    measured.info["checkpoint"] = "model\0.pth"
+    measured.save(tmp_path / FILE)
+    with pytest.raises(ValueError, match=r"measured\.npz .*its 'checkpoint' is no path"):
+        Measurement.load(tmp_path / FILE)
+
+
 def test_the_users_command_leaves_values_densities_and_a_case_study(trained, tmp_path, capsys):
     checkpoint, _ = trained
     out = tmp_path / "out"

@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
@@ -268,6 +269,19 @@ def test_before_there_is_a_log_the_line_says_how_to_see_the_traceback(toy, monke
         shown = capsys.readouterr().err
         assert "Traceback (most recent call last)" in shown
         assert shown.endswith("leaprec: error: TypeError ours: this is a fault of leaprec, please report it\n")
+
+
+@pytest.mark.parametrize("command", ["rerank", "report", "data csv", "evaluate", "doctor"])
+def test_every_command_shows_the_traceback_when_asked(monkeypatch, capsys, command):
+    def fail(*_, **__):
+        raise TypeError("ours")
+
+    monkeypatch.setattr(click.Command, "invoke", fail)
+    assert main([*command.split(), "--state=debug", *(["--checkpoint=setup.cfg"] if command == "evaluate" else [])]) in (
+        1,
+        2,
+    )
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_bad_input_is_one_line_and_the_traceback_is_in_the_log_where_there_is_one(toy, tmp_path, monkeypatch, capsys):

@@ -236,6 +236,13 @@ def test_a_category_field_of_numbers_is_refused(tmp_path):
         load(folder)
 
 
+@pytest.mark.parametrize("change", [{"discretization": {"a": {"method": "LD"}}}, {"normalize_field": ["a"]}])
+def test_a_setting_about_a_field_that_is_not_there_is_named(tmp_path, change):
+    folder = write_dataset(tmp_path, [("u", item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"))
+    with pytest.raises(ValueError, match=rf"{next(iter(change))}: Field \[a\] does not exist"):
+        load(folder, **change)
+
+
 def test_rows_without_a_user_or_an_item_go_and_no_other(tmp_path, caplog):
     """Issue 21, 1: RecBole took the labels of rows for places after the first drop, and a good interaction went."""
     inter = [("", "a", 0), *(("u", item, t) for t, item in enumerate("abcd")), ("u", "", 9), ("v", "a", 1), ("", "", 2)]

@@ -237,6 +237,15 @@ def test_two_columns_of_one_name_in_a_histories_file_are_refused(trained, tmp_pa
     assert not (tmp_path / "lists.csv").exists()
 
 
+@pytest.mark.parametrize("column", ["items", "leave_out"])
+def test_times_in_the_place_of_items_are_refused(trained, tmp_path, column):
+    times = pa.array([1], pa.timestamp("ns"))
+    columns = {"user": ["u"], "items": ["i1"], "leave_out": ["i2"], column: times}
+    pq.write_table(pa.table(columns), tmp_path / "h.parquet")
+    with pytest.raises(ValueError, match=rf"h\.parquet: {column} has values of type timestamp\[ns\]"):
+        recommend(trained[0], tmp_path / "lists.csv", tmp_path / "h.parquet", show_progress=False)
+
+
 @pytest.mark.parametrize("before", [0, 200_000])
 def test_histories_that_are_not_utf_8_are_named_wherever_that_is(tmp_path, before):
     """Issue 21, 8; pyarrow reads a megabyte at a time, and the first is looked at before all others."""

@@ -4,6 +4,8 @@ import random
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -184,6 +186,20 @@ def test_odd_files_are_told_and_counted_and_no_user_is_lost(tmp_path, monkeypatc
     expected = rerank_frame(*odd_tables(), k=4).sort_values(["user", "rank"], ignore_index=True)
     lists = pd.read_parquet(tmp_path / "lists.parquet").sort_values(["user", "rank"], ignore_index=True)
     pd.testing.assert_frame_equal(lists, expected, check_dtype=False, rtol=1e-6)
+
+
+def test_nan_in_the_place_of_an_item_is_no_item(tmp_path, capsys):
+    """Parquet files can hold nan, which is not missing to Arrow. It became the item with the number 0, and a division by zero."""
+    candidates = pa.table({"user": ["u"] * 3, "item": [1.0, np.nan, np.inf], "score": [1.0, 3.0, 2.0]})
+    pq.write_table(candidates, tmp_path / "c.parquet")
+    pq.write_table(pa.table({"item": [1.0, np.nan], "categories": ["a", "b"]}), tmp_path / "i.parquet")
+    pq.write_table(pa.table({"user": ["u"], "items": ["1"]}), tmp_path / "h.parquet")
+    words = [f"--{name}={tmp_path / name[0]}.parquet" for name in ("candidates", "items", "histories")]
+    assert main(["rerank", *words, "--k=3", "--rerank_lambda=0", f"--out={tmp_path / 'l.csv'}"]) == 0
+    assert pd.read_csv(tmp_path / "l.csv", dtype=str)["item"].tolist() == ["inf", "1"]
+    told = capsys.readouterr().out
+    assert "1 line of c.parquet left out as unreadable: a line: no item" in told
+    assert "1 line of i.parquet left out as unreadable: a line: no item" in told
 
 
 def test_the_highest_score_of_a_repeated_pair_counts_wherever_it_stands():
