@@ -121,6 +121,26 @@ def test_greedy_lists(method, lam, beta, values):
     assert got == reference.greedy(scores[0].tolist(), p, rows, k, WEIGHTS[method](lam), beta)
 
 
+@pytest.mark.parametrize("method", sorted(RERANKERS))
+def test_scores_whose_differences_are_no_numbers(method):
+    """Scores of 1e308: their difference is infinite, and setwise_raw took it times 0."""
+    categories = catalogue(22, 3)
+    draw = np.random.default_rng(0)
+    for _ in range(100):
+        scores = torch.tensor(draw.choice([-1e308, 1e308, 0.0, 0.3, 0.9, -np.inf], (4, categories.n_items)))
+        p = torch.tensor(draw.dirichlet([0.3] * 3, 4))
+        for lam in (0.0, 0.5, 1.0):
+            got = rerank(scores, p, categories, 5, method, lam)
+            for row, own in zip(got.tolist(), scores, strict=True):
+                listed = [item for item in row if item]
+                assert len({*listed}) == len(listed) == min(5, int((own[1:] > -np.inf).sum()))
+                assert (own[listed] > -np.inf).all()
+            if method == "setwise_raw":
+                assert torch.equal(
+                    got, rerank(scores.clamp(-1e300, 1e300).where(scores > -np.inf, -np.inf), p, categories, 5, method, lam)
+                )
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("method", sorted(RERANKERS))
 def test_every_floating_type_and_20000_categories(method, dtype):

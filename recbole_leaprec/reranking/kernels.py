@@ -23,6 +23,9 @@ SLACK = 2 * TIE  # for bounds, whose last bits are inexact
 SMALLEST_SHARE = 1e-20
 BLOCK = 64
 
+LARGEST_WORTH = 1e300
+"""Raw scores beyond this count as this, because the difference of two of them would be no number."""
+
 CAUTION = 4
 """The swaps start from a set in which calibration counts this many times less against relevance."""
 LEAVING, SMALL = 8, 128
@@ -422,8 +425,10 @@ def _log_sum_exp(row, largest):
 
 @njit(nogil=True, inline="always")
 def _worth_of(score, user):
-    """g of an item's score, its relevance in the objective."""
-    return score if user.log_total == np.inf else _fast_exp(max(score - user.log_total, -64.0))
+    """g of an item's score, its relevance in the objective; -inf where there is no item."""
+    if user.log_total == np.inf:
+        return score if score == -np.inf else min(max(score, -LARGEST_WORTH), LARGEST_WORTH)
+    return _fast_exp(max(score - user.log_total, -64.0))
 
 
 @_compiled(fastmath={"nnan", "nsz", "contract"})

@@ -26,6 +26,10 @@ IN_PROCESS = 64
 _logger = logging.getLogger(__name__)
 
 
+LARGEST_SCORE = 1e300
+"""Scores beyond this count as this, as in `kernels.py`: sums and differences of a program's numbers stay finite."""
+
+
 @dataclass(frozen=True)
 class Program:
     """One user's task: choose k of the candidates.
@@ -78,6 +82,7 @@ def solve_all(
     items, values, preferences = (columns + 1).cpu(), best.double().cpu().numpy(), p.double().cpu().numpy()
     categories = categories.to("cpu")
     allowed = (values > -np.inf).sum(1)
+    np.clip(values, -LARGEST_SCORE, LARGEST_SCORE, out=values)
     programs = (
         Program(values[user, :n], categories.shares(items[user, :n]).numpy(), preferences[user], min(k, int(n)), lam)
         for lam in lambdas
