@@ -132,7 +132,8 @@ class Run:
                 bar.set_postfix({"loss": f"{trainer.train_loss_dict[epoch]:.3f}", trainer.valid_metric: f"{score:.4f}",
                                  "best": f"{trainer.best_valid_score:.4f}"})  # fmt: skip
                 if after_validation:
-                    after_validation(trainer, self.valid_data, epoch)
+                    with trainer.averaged():
+                        after_validation(trainer, self.valid_data, epoch)
 
             bar.update(trainer.start_epoch)
             ended = trainer.start_epoch >= trainer.epochs or trainer.cur_step > trainer.stopping_step

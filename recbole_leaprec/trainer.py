@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from recbole_leaprec.evaluator import Evaluation, RerankingCollector
 from recbole_leaprec.evaluator.resources import SEQUENTIAL_PREFERENCE, STATIC_PREFERENCE
 from recbole_leaprec.model.cd_mixin import PREFERENCE
 from recbole_leaprec.model.fast import matmul_precision
+from recbole_leaprec.model.weight_average import WeightAverage
 from recbole_leaprec.reranking.lists import SHORT_LISTS
 from recbole_leaprec.reranking.reranking import Reranking
 from recbole_leaprec.settings.lr_schedule import SCHEDULES
@@ -54,6 +56,8 @@ class LeapRecTrainer(CompatTrainer):
         self.categories = dataset.categories.to(self.device)
         self._sequences = dataset.sequences.to(self.device)
         self._short_before = 0
+        decay = config["weight_average"]
+        self.average = WeightAverage(model, self.optimizer, decay) if decay else None
 
     @cached_property
     def _serving(self) -> dict[str, Any]:
@@ -86,11 +90,16 @@ class LeapRecTrainer(CompatTrainer):
         return giving_back(batches) if self.device.type == "cpu" else batches
 
     def _valid_epoch(self, valid_data, show_progress=False):
-        # Without a bar: it would stay on the screen, one per epoch.
-        score, result = super()._valid_epoch(valid_data, show_progress=False)
+        with self.averaged():
+            # Without a bar: it would stay on the screen, one per epoch.
+            score, result = super()._valid_epoch(valid_data, show_progress=False)
         for metric, value in result.items():
             self.tensorboard.add_scalar(f"Valid/{metric}", value, max(self.train_loss_dict, default=0))
         return score, result
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Inside of this, the model has the weights that are validated and saved: with `weight_average`, their mean."""
+        return self.average.in_use() if self.average else nullcontext()
 
     def add_preferences(self, interaction: Any, collector: RerankingCollector) -> None:
         """Put the preferences that a collector needs into a batch: those after the last item before each target."""
@@ -144,7 +153,14 @@ class LeapRecTrainer(CompatTrainer):
 
     def _save_checkpoint(self, epoch, verbose=True, **kwargs):
         path = Path(kwargs.pop("saved_model_file", self.saved_model_file))
-        content = {
+        with self.averaged():
+            save_checkpoint(path, self._content(epoch))
+        if verbose:
+            self.logger.info(set_color("Saving current", "blue") + f": {path}")
+
+    def _content(self, epoch: int) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {
             "config": self.config.plain(),
             "dataset": self.dataset.fingerprint,
             "serving": self._serving,
@@ -158,6 +174,3 @@ class LeapRecTrainer(CompatTrainer):
             },
             "optimizer": self.optimizer.state_dict(),
         }
-        save_checkpoint(path, content)
-        if verbose:
-            self.logger.info(set_color("Saving current", "blue") + f": {path}")

@@ -33,6 +33,7 @@ def save_state(path: Path, trainer: LeapRecTrainer, train_data: Any, epoch: int)
         "train_loss": dict(trainer.train_loss_dict),
         "state_dict": trainer.model.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
+        "average": trainer.average.state() if trainer.average else None,
         "random": {
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all(),
@@ -52,6 +53,8 @@ def restore_state(path: Path, trainer: LeapRecTrainer, train_data: Any) -> None:
     with reading(path, "the state of a training"):
         _check_state(content)
         _restore_optimizer(content["optimizer"], trainer.optimizer)
+        if trainer.average:
+            trainer.average.restore(content.get("average"))
         _restore_progress(content, trainer)
         _restore_random(content["random"], train_data)
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 KINDS = {
     "softmax, cosine": ("SASRecCD", {"loss_type": "softmax", "num_negatives": 7, "lr_schedule": "cosine"}),
     "GRU4RecCD": ("GRU4RecCD", {}),
+    "weight average": ("SASRecCD", {"weight_average": 0.9}),
     "BERT4RecCD": ("BERT4RecCD", {}),
     "one row per prefix": ("NARMCD", {}),
     "early stopping": ("SASRecCD", {"stopping_step": 1}),

@@ -114,6 +114,10 @@ PLUGIN_KEYS = {
     "lr_schedule": Key(
         "how the learning rate changes over the epochs", f"one of {', '.join(SCHEDULES)}", lambda x: isinstance(x, str) and x in SCHEDULES
     ),
+    "weight_average": Key(
+        "validate and save a running mean of the weights, of which each step keeps this share; 0 for the weights themselves", "a number in [0, 1)",
+        _number(lambda x: 0 <= x < 1),
+    ),
     "matmul_precision": Key(
         "precision of matrix products in training; medium is up to twice as fast on CPUs and GPUs that have bfloat16", f"one of {', '.join(PRECISIONS)}",
         lambda x: isinstance(x, str) and x in PRECISIONS,

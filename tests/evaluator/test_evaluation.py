@@ -228,6 +228,16 @@ def test_the_precision_of_matrix_products_is_set_in_training_alone(make_trainer,
     assert (seen, scored) == ({"medium"}, {"highest"})
 
 
+def test_the_mean_of_the_weights_is_validated_and_saved(make_trainer):
+    """The validation metrics of the best epoch are those of the saved weights, and not of those that are trained on."""
+    trainer, train, valid, _ = make_trainer(weight_average=0.9, epochs=3, learning_rate=0.05)
+    trainer.fit(train, valid)
+    trained_on = [one.detach().clone() for one in trainer.model.parameters()]
+    trainer.load(trainer.saved_model_file)
+    assert trainer.evaluate(valid, load_best_model=False) == trainer.best_valid_result
+    assert any(not torch.equal(one, own) for one, own in zip(trained_on, trainer.model.parameters(), strict=True))
+
+
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("constant", [0.01] * 4), ("cosine", [0.01, 0.00853553, 0.005, 0.00146447])]
 )
