@@ -86,6 +86,12 @@ class LeapRecTrainer(CompatTrainer):
         with matmul_precision(self.config["matmul_precision"]):
             return super()._train_epoch(self._giving_back(bar), epoch_idx, loss_with_preference)
 
+    def _check_nan(self, loss):
+        if torch.isnan(loss):
+            raise ValueError(
+                f"the training loss is not a number: try a smaller learning_rate (it is {self.learning_rate:g}), or clip_grad_norm"
+            )
+
     def _giving_back(self, batches: Iterable[Any]) -> Iterable[Any]:
         return giving_back(batches) if self.device.type == "cpu" else batches
 

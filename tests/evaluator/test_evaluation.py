@@ -228,6 +228,12 @@ def test_the_precision_of_matrix_products_is_set_in_training_alone(make_trainer,
     assert (seen, scored) == ({"medium"}, {"highest"})
 
 
+def test_a_loss_that_is_no_number_is_told_with_what_to_try(make_trainer):
+    trainer, train, valid, _ = make_trainer(learning_rate=1e18, epochs=3)
+    with pytest.raises(ValueError, match=r"the training loss is not a number: try a smaller learning_rate \(it is 1e\+18\)"):
+        trainer.fit(train, valid)
+
+
 def test_the_mean_of_the_weights_is_validated_and_saved(make_trainer):
     """The validation metrics of the best epoch are those of the saved weights, and not of those that are trained on."""
     trainer, train, valid, _ = make_trainer(weight_average=0.9, epochs=3, learning_rate=0.05)

@@ -124,6 +124,8 @@ def line(draw: random.Random) -> list[str]:
         value = draw.choice(MODELS) if key == "model" and draw.random() < 0.7 else value_for(key, draw)
         if key in ("engine", "ray_address") or (name in NOT_HERE and draw.random() < 0.7):
             value = draw.choice(WORDS)
+        if name == "serve" and value == "run/model.pth":
+            value = "run"  # a service that starts goes on until it is stopped
         if draw.random() < 0.04:
             key = key[:-1] + draw.choice("xyz_")
         words = [word for word in words if not word.startswith(f"--{key}=")]
