@@ -42,7 +42,7 @@ def open_bytes(path: str | Path, show_progress: bool = True) -> Iterator[IO[byte
     """
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"there is no file {path}")
+        raise ValueError(f"there is no file {str(path)!r}")
     size = path.stat().st_size
     if not size:
         raise ValueError(f"{path} is empty")

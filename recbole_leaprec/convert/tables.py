@@ -59,7 +59,7 @@ class Table:
         self._utf8 = _is_utf8(encoding)
         self._parquet = self.path.suffix in (".parquet", ".pq")
         if not self.path.is_file():
-            raise ValueError(f"there is no file {path}")
+            raise ValueError(f"there is no file {str(path)!r}")
         if self._parquet:
             self._delimiter = ""
             try:
@@ -213,7 +213,9 @@ def parquet_batches(path: Path, columns: Sequence[str], rows: int, coded: Sequen
             raise ValueError(f"{path}: column {column!r} holds {kind}, which is no text, no number and no list of them")
     texts = [column for column in coded if not pa.types.is_nested(schema.field(column).type)]
     file = pa.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
-    yield from file.iter_batches(batch_size=rows, columns=list(columns))
+    for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+        batch.validate(full=True)  # reading does not check that texts are UTF-8
+        yield batch
 
 
 def _last_end(text: bytes) -> int:

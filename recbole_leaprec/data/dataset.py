@@ -180,6 +180,15 @@ class SequenceDataset(CompatDataset):
             )
         self._reset_index()
 
+    def _reset_index(self):
+        for feature in self.feat_name_list:
+            if getattr(self, feature).empty:
+                raise ValueError(
+                    f"no row of {self.dataset_name}.{feature.removesuffix('_feat')} is left: rows without a user or an item go, and those that "
+                    "val_interval, user_inter_num_interval or item_inter_num_interval leave out"
+                )
+        super()._reset_index()
+
     def _normalize(self):
         with _naming("normalize_field"):
             super()._normalize()
@@ -353,12 +362,12 @@ def _warnings_of(logger: logging.Logger) -> Iterator[list[str]]:
 
 
 @contextmanager
-def _naming(key: str) -> Iterator[None]:
-    """ValueErrors of RecBole begin with the key that they are about."""
+def _naming(about: str) -> Iterator[None]:
+    """ValueErrors of RecBole begin with the keys that they are about."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{key}: {error}") from error
+        raise ValueError(f"{about}: {error}") from error
 
 
 def _told_fields(path: Path, config: Config) -> str:

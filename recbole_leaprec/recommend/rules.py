@@ -34,7 +34,7 @@ def read_rules(
 def read_items(path: str | Path, option: str) -> set[str]:
     """The item tokens of a text file, one per line; ValueError if the file is missing or has no item."""
     if not Path(path).is_file():
-        raise ValueError(f"there is no file {path} (--{option})")
+        raise ValueError(f"there is no file {str(path)!r} (--{option})")
     items = {line.strip() for line in read_text(path).splitlines()} - {""}
     if not items:
         raise ValueError(f"{path} holds no item (--{option}): write one per line")

@@ -51,6 +51,13 @@ def _number(valid: Callable[[float], bool]) -> Callable[[Any], bool]:
     return lambda value: is_number(value) and abs(value) < LARGEST and valid(value)
 
 
+def _clips(value: Any) -> bool:
+    if value is None:
+        return True
+    known = isinstance(value, dict) and {"max_norm"} <= set(value) <= {"max_norm", "norm_type"}
+    return known and all(_number(lambda x: x > 0)(one) for one in value.values())
+
+
 def _text_or_none(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
@@ -149,7 +156,7 @@ RECBOLE_KEYS = {
     "learning_rate": Key("learning rate", "a number above 0", _number(lambda x: x > 0)),
     "learner": Key("optimizer", f"one of {', '.join(LEARNERS)}", lambda x: isinstance(x, str) and x.lower() in LEARNERS),
     "weight_decay": Key("weight decay of the optimizer", "a number, 0 or more", _number(lambda x: x >= 0)),
-    "clip_grad_norm": Key("arguments of torch's clip_grad_norm_", "a dict, such as {max_norm: 5}, or None", lambda x: x is None or isinstance(x, dict)),
+    "clip_grad_norm": Key("arguments of torch's clip_grad_norm_", "a dict with max_norm, and norm_type if you like, such as {max_norm: 5}, or None", _clips),
     "MAX_ITEM_LIST_LENGTH": Key("longest input sequence", "a whole number, 1 or more", _positive_int),
     "train_batch_size": Key("sequences per training batch", "a whole number, 1 or more", _positive_int),
     "eval_batch_size": Key("users per evaluation batch", "a whole number, 1 or more", _positive_int),

@@ -302,7 +302,7 @@ def test_the_command_says_what_it_did_in_five_lines(files, tmp_path, capsys):
     [
         (lambda e, i: e.write_text(""), "events.csv is empty"),
         (lambda e, i: e.write_text("userId,movieId,rating,timestamp\n"), "has no rows"),
-        (lambda e, i: e.unlink(), "there is no file"),
+        (lambda e, i: e.unlink(), "there is no file '"),
         (lambda e, i: i.write_text("movieId,title\ni 1,x\n"), "has no column that looks like categories"),
         (lambda e, i: e.write_text("userId,movieId,timestamp\nu,i,03/04/2020\nu,i,05/06/2020\n"), "say which with --time_format"),
         (lambda e, i: e.write_bytes(e.read_bytes().replace(b"user 1", b"us\xe9r")), "say which encoding it has"),

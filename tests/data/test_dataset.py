@@ -243,6 +243,14 @@ def test_a_setting_about_a_field_that_is_not_there_is_named(tmp_path, change):
         load(folder, **change)
 
 
+@pytest.mark.parametrize("change", [{"user_inter_num_interval": "[9,inf)"}, {}])
+def test_data_of_which_nothing_is_left_is_told(tmp_path, change):
+    user = "u" if change else ""
+    folder = write_dataset(tmp_path, [(user, item, t) for t, item in enumerate("abcd")], dict.fromkeys("abcd", "Drama"))
+    with pytest.raises(ValueError, match=r"no row of toy\.inter is left: rows without a user"):
+        load(folder, **change)
+
+
 def test_rows_without_a_user_or_an_item_go_and_no_other(tmp_path, caplog):
     """Issue 21, 1: RecBole took the labels of rows for places after the first drop, and a good interaction went."""
     inter = [("", "a", 0), *(("u", item, t) for t, item in enumerate("abcd")), ("u", "", 9), ("v", "a", 1), ("", "", 2)]

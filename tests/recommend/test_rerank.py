@@ -202,6 +202,20 @@ def test_nan_in_the_place_of_an_item_is_no_item(tmp_path, capsys):
     assert "1 line of i.parquet left out as unreadable: a line: no item" in told
 
 
+def test_a_parquet_file_with_texts_that_are_not_utf_8_is_named(tmp_path, capsys):
+    """Arrow reads them without a word, and failed much later."""
+    bad = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"u\xff"))
+    pq.write_table(pa.table({"user": bad, "item": ["a"], "score": [1.0]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"item": ["a"], "categories": ["x"]}), tmp_path / "i.parquet")
+    pq.write_table(pa.table({"user": ["u"], "items": ["a"]}), tmp_path / "h.parquet")
+    words = [f"--{name}={tmp_path / name[0]}.parquet" for name in ("candidates", "items", "histories")]
+    assert main(["rerank", *words, f"--out={tmp_path / 'l.csv'}"]) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"{tmp_path / 'c.parquet'} is damaged" in told
+    assert "UTF8" in told
+    assert not (tmp_path / "l.csv").exists()
+
+
 def test_the_highest_score_of_a_repeated_pair_counts_wherever_it_stands():
     candidates, items, histories = tables(users=5)
     again = candidates.sample(frac=3, replace=True, random_state=3)

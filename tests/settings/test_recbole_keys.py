@@ -73,6 +73,8 @@ def test_every_key_refuses_some_odd_values_with_its_name_and_what_it_takes(name)
         ("--seed=99999999999999999999", "seed (random seed) must be a whole number from 0 to 4294967295"),
         ("--train_batch_size=99999999999999999999999", "train_batch_size (sequences per training batch) must be a whole number, 1 or more, got "),
         ("--fields=!!set {a}", "fields must be a number, a text, True, False, None, or a list or dict of these, got {'a'}"),
+        ("--clip_grad_norm={a: 1}", "clip_grad_norm (arguments of torch's clip_grad_norm_) must be a dict with max_norm, and norm_type"),
+        ("--clip_grad_norm={max_norm: x}", "clip_grad_norm (arguments of torch's clip_grad_norm_) must be a dict with max_norm"),
         ("--load_col=[a]", "load_col must be a dict or None, got ['a']"),
         ('--seq_separator=""', "seq_separator must be a text of at least one sign, got ''"),
         ("--worker=-1", "worker must be a whole number, 0 or more, got -1"),
