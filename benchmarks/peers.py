@@ -328,6 +328,10 @@ To know: a peer is a floor and not its best. Two of them were measured once befo
 written down. There RePlay's SASRec had nDCG@10 .1416 and HR@10 .2565 (validation .1490 after 17 epochs, 21 minutes), and RecTools' LiGR .1381 and .2504 (36 minutes). Why they learned
 more there was not found.
 
+How our recipe was found, on ML-1M by validation nDCG@10, seed 2020: width 128 without a mean of the weights had .1543 after 22 epochs of float32 (test .1468 and .2676, 1,688 s, 0.74 GB). With bfloat16 and a
+mean of the weights it had .1553 after 18 epochs, and fell after that. Width 192 had .1578 after 10 and .1584 after 12 epochs, and fell after that, too. Replacing 15 % of the inputs by random items was worse at
+equal epochs (.1358 and not .1433 after 6). More dropout, more layers and other datasets have not been tried with this width yet.
+
 CPU seconds are of training and validation. On a busy machine they are more than on an idle one; the time by the clock, with the settings at the end of each part, tells how busy it was. The
 peak is of the resident memory of the training process, until training has ended."""
 

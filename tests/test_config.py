@@ -72,7 +72,7 @@ def test_the_command_line_of_the_running_program_is_not_read(monkeypatch):
         ({"learner": "adamm"}, "learner .* must be one of adam, .*, got 'adamm'"),
         ({"use_gpu": 0}, "use_gpu .* must be True or False, got 0"),
         ({"weight_decay": "x"}, "weight_decay .* must be a number, 0 or more, got 'x'"),
-        ({"clip_grad_norm": 5}, "clip_grad_norm .* must be a dict, such as .*, got 5"),
+        ({"clip_grad_norm": 5}, "clip_grad_norm .* must be a dict with max_norm.*, got 5"),
         ({"eval_step": 20, "epochs": 10}, "eval_step must be at most the epochs, 10: .*; got 20"),
         ({"model": "DACSR", "train_positions": "last"}, "DACSR trains on all positions"),
         ({"learning_rat": 0.5}, "unknown key 'learning_rat'; did you mean 'learning_rate'?"),
