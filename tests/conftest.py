@@ -63,7 +63,11 @@ def make_config(toy):
     """A config of a small model on the toy data, with changes."""
 
     def make(model="SASRecCD", **changes):
-        return LeapRecConfig(model, "toy", config_dict={**SMALL, "data_path": str(toy), **changes})
+        places = {
+            "data_path": str(toy),
+            "checkpoint_dir": str(toy),
+        }  # RecBole's trainer would make `saved` where the tests run
+        return LeapRecConfig(model, "toy", config_dict={**SMALL, **places, **changes})
 
     return make
 
