@@ -138,7 +138,8 @@ def _rerank_tables(
     bad = {name: BadLines(table.path, max_bad) for name, table in tables.items()}
     ids = ItemIds(_read_items(tables["items"], category_separator, bad["items"], show_progress))
     counts = Counts(source=PREFERENCE) if tastes == "preferences" else Counts()
-    with scratch_folder(out) as scratch, connected(ray_address) if ray else nullcontext():
+    # The output gets its name last: a kill after that leaves nothing beside it.
+    with open_writer(out) as writer, scratch_folder(out) as scratch, connected(ray_address) if ray else nullcontext():
         count = min(max(1, math.ceil(tables["candidates"].rows_about() / PART)), MOST_PARTS)
         rows = candidate_rows(tables["candidates"], ids, bad["candidates"], show_progress)
         deal(read_all(tables["candidates"].path, "a table of candidates", rows), scratch, CANDIDATES, count)
@@ -152,7 +153,7 @@ def _rerank_tables(
         if target_skl is not None:
             lam, _ = smallest_lambda(lambda lambdas: parts.mean_skl(wanted, lambdas), target_skl)
             wanted = replace(wanted, reranking=replace(wanted.reranking, lam=lam))
-        with open_writer(out) as writer, tqdm(total=count, desc="reranking", unit="part", disable=not show_progress) as bar:
+        with tqdm(total=count, desc="reranking", unit="part", disable=not show_progress) as bar:
             for lists in parts.lists(wanted, counts):
                 writer.write(lists)
                 bar.update()
