@@ -126,7 +126,7 @@ PLUGIN_KEYS = {
         _number(lambda x: 0 <= x < 1),
     ),
     "matmul_precision": Key(
-        "precision of matrix products in training; medium is up to twice as fast on CPUs and GPUs that have bfloat16", f"one of {', '.join(PRECISIONS)}",
+        "precision of matrix products in training; medium is faster on CPUs and GPUs that have bfloat16", f"one of {', '.join(PRECISIONS)}",
         lambda x: isinstance(x, str) and x in PRECISIONS,
     ),
     "mask_history": Key(
